@@ -1,0 +1,274 @@
+"""Direct move: two ships sail straight into the range of a UAV."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+import mobility
+from scenarios.errors import ScenarioError
+from scenarios.experiment import Experiment
+from scenarios.parameters import Parameter
+from scenarios.scenario import (
+    AccessPoint,
+    Block,
+    Buffer,
+    Channel,
+    CongestionControl,
+    Delay,
+    Link,
+    Loss,
+    Range,
+    Rate,
+    Satellite,
+    Scenario,
+    Station,
+    Traffic,
+)
+
+
+@dataclass(frozen=True)
+class Satcom:
+    """The satellite path, in range all the time."""
+
+    rate_bps: Rate = 50e6
+    delay_s: Delay = 0.25
+    loss: Loss = 0.0
+    buffer_packets: Buffer = 500
+
+
+@dataclass(frozen=True)
+class Uav:
+    """The UAV: its link to shore, its radio, its place above the sea."""
+
+    rate_bps: Rate = 1e6
+    delay_s: Delay = 0.01
+    loss: Loss = 0.0
+    buffer_packets: Buffer = 20
+    range_m: Range = 3000.0
+    altitude_m: Annotated[
+        float,
+        Parameter(unit="m", meaning="height of the UAV above the sea", minimum=0, maximum=30_000),
+    ] = 300.0
+    channel: Channel = 1
+
+
+@dataclass(frozen=True)
+class Ships:
+    """The mobile users."""
+
+    count: Annotated[
+        int, Parameter(unit="ships", meaning="number of ships", minimum=1, maximum=50)
+    ] = 2
+    speed_mps: Annotated[
+        float,
+        Parameter(unit="m/s", meaning="speed of every ship", minimum=0, above=True, maximum=100),
+    ] = 15.0
+    spacing_m: Annotated[
+        float,
+        Parameter(unit="m", meaning="distance between neighbouring tracks", minimum=0, maximum=1e5),
+    ] = 200.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What each ship sends to the host."""
+
+    rate_bps: Rate = 3e6
+    congestion_control: CongestionControl = "cubic"
+    block_bytes: Block = 1400
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Figures the controller solves and deploys with."""
+
+    capacity_share: Annotated[
+        float,
+        Parameter(
+            meaning="share of a link that guaranteed queue rates may add up to",
+            minimum=0,
+            above=True,
+            maximum=1,
+        ),
+    ] = 0.95
+    mean_packet_bits: Annotated[
+        float,
+        Parameter(
+            unit="bit", meaning="mean packet of the delay model", minimum=0, above=True, maximum=1e6
+        ),
+    ] = 12000.0
+    kappa: Annotated[
+        float,
+        Parameter(
+            meaning="coefficient of the queueing delay; 1 is M/M/1",
+            minimum=0,
+            above=True,
+            maximum=1000,
+        ),
+    ] = 1.0
+    header_overhead: Annotated[
+        float,
+        Parameter(
+            meaning="bits on the wire for each bit of application data", minimum=1, maximum=10
+        ),
+    ] = 1.07
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What is recorded of every packet."""
+
+    snap_length_bytes: Annotated[
+        int,
+        Parameter(unit="byte", meaning="bytes kept of every packet", minimum=96, maximum=262_144),
+    ] = 128
+
+
+@dataclass(frozen=True)
+class DirectMove(Experiment):
+    """Two ships under a satellite sail straight into the range of a UAV (Zhao et al. 2018).
+
+    It stands for the plainest handover there is: users that have only a slow-to-answer satellite
+    gain a quick but narrow path at a known instant, and keep it. What is worth watching is how
+    long the transfer pauses at that instant and how the narrow path is shared afterwards.
+
+    The experiment is the first of Q. Zhao, P. Du, M. Gerla, A. Brown and J. Kim, "Software
+    Defined Multi-Path TCP Solution for Mobile Wireless Tactical Networks" (2018, slides 17-19).
+
+    **Taken from there**: two users and one host; 3 Mbit/s sent by each user with iperf3; SATCOM
+    an Open vSwitch with 250 ms and 50 Mbit/s; UAV an Open vSwitch access point with 10 ms and
+    1 Mbit/s; 100 s in all; both users enter the UAV's range at 60 s. The averages it reports
+    (0.4875 Mbit/s for single-path TCP, 0.3728 for MPTCP, 0.4188 for MPTCP with flow deviation)
+    are kept as `REFERENCE_GOODPUT_BPS` and printed beside ours; it does not say what limits them
+    to a sixth of what is sent over a path of 50 Mbit/s, and nothing here is tuned towards them.
+
+    **Chosen here**, where it is silent:
+
+    - ``satcom.delay_s``, ``uav.delay_s`` are one way, so a round trip over the satellite takes
+      0.5 s. A geostationary bent pipe takes 0.24 to 0.28 s one way, which is the figure given.
+    - The UAV's 1 Mbit/s is its own link to shore, shared by the users associated with it. Were
+      it the radio of each user, nothing would be contended and there would be nothing to
+      allocate.
+    - SATCOM is always in range and its 50 Mbit/s are shared as well.
+    - ``ships.speed_mps`` 15 m/s, about 30 knots: a frigate in a hurry. Parallel tracks eastwards
+      ``ships.spacing_m`` = 200 m apart, symmetric about the UAV's ground point.
+    - ``uav.range_m`` 3000 m is a *slant* range, measured through space, as radio is; the UAV
+      hovers at ``uav.altitude_m`` = 300 m over the origin. That is the order of a line-of-sight
+      Wi-Fi link with an unobstructed path over water. The ships are in range for about 400 s, so
+      at the defaults they stay to the end; with ``uav.range_m=350`` they leave again 20 s after
+      they entered, which gives the handover back.
+    - Start positions follow from the rest: every ship crosses the range exactly at
+      ``entry_time_s``. Outer tracks have a shorter chord and so start a little further east.
+    - One connection a user, for the whole run, from its start.
+    - ``traffic.congestion_control`` is cubic, the default of Linux.
+    - ``traffic.block_bytes`` 1400, just less than one segment: at 3 Mbit/s iperf3 then writes
+      every 4 ms. Its default of 128 KiB is one burst every 0.35 s, and a delay model with
+      Poisson arrivals says little about a queue that is fed in bursts of 90 packets.
+    - ``satcom.buffer_packets`` 500: one bandwidth-delay product at 12 Mbit/s, four times what a
+      user sends, so that slow start and catching up after a handover fit; it drains in 0.12 s.
+    - ``uav.buffer_packets`` 20: drains in 0.24 s at 1 Mbit/s, so a full queue makes the UAV about
+      as slow as the satellite and never slower. One bandwidth-delay product would be two packets,
+      too few for TCP to keep the link busy; Linux's own 1000 would be 12 s of queue.
+    - ``controller.header_overhead`` 1.07: a full Ethernet frame of 1514 bytes carries 1420 bytes
+      of data under 14 bytes of Ethernet, 40 of IPv4 and TCP, 12 of timestamps and up to 28 of
+      MPTCP's DSS option (1514/1420 = 1.066). Queues count frames, so the demand on the wire is
+      what the controller must solve for.
+    - ``controller.mean_packet_bits`` 12000, a packet of 1500 bytes; ``controller.kappa`` 1, plain
+      M/M/1; ``controller.capacity_share`` 0.95, which leaves room for acknowledgements, address
+      resolution and the rounding of rates.
+    - ``captures.snap_length_bytes`` 128: the headers with the longest MPTCP options take 14 + 20 +
+      60 bytes, the rest is slack for tunnels and IPv6.
+
+    A run differs between seeds only in what the network itself does: nothing here is random.
+    """
+
+    name: ClassVar[str] = "direct-move"
+    REFERENCE_GOODPUT_BPS: ClassVar[dict[str, float]] = {
+        "sptcp": 487_500.0,
+        "mptcp": 372_800.0,
+        "fdm": 418_800.0,
+    }
+
+    duration_s: Annotated[
+        float, Parameter(unit="s", meaning="length of a run", minimum=1, maximum=86_400, whole=True)
+    ] = 100.0
+    entry_time_s: Annotated[
+        float,
+        Parameter(unit="s", meaning="when the ships enter the UAV's range", minimum=0, above=True),
+    ] = 60.0
+    satcom: Satcom = field(default_factory=Satcom)
+    uav: Uav = field(default_factory=Uav)
+    ships: Ships = field(default_factory=Ships)
+    traffic: Load = field(default_factory=Load)
+    controller: Controller = field(default_factory=Controller)
+    captures: Captures = field(default_factory=Captures)
+
+    def check(self) -> None:
+        if self.entry_time_s >= self.duration_s:
+            raise ScenarioError(
+                "entry_time_s",
+                f"must be less than duration_s ({self.duration_s:g} s), because the experiment is "
+                f"about the handover, not {self.entry_time_s:g}",
+                self.entry_time_s,
+            )
+        nearest_m = math.hypot(max(self._offsets_m()), self.uav.altitude_m)
+        if self.uav.range_m <= nearest_m:
+            raise ScenarioError(
+                "uav.range_m",
+                f"must be more than {nearest_m:g} m, the closest that the outermost ship comes to "
+                f"the UAV (uav.altitude_m, ships.spacing_m), not {self.uav.range_m:g}",
+                self.uav.range_m,
+            )
+
+    def build(self, seed: int) -> Scenario:
+        hover = mobility.Fixed((0.0, 0.0, self.uav.altitude_m))
+        stations = []
+        for number, offset_m in enumerate(self._offsets_m(), start=1):
+            closest_m = math.hypot(offset_m, self.uav.altitude_m)
+            half_chord_m = math.sqrt(
+                (self.uav.range_m - closest_m) * (self.uav.range_m + closest_m)
+            )
+            start_m = -half_chord_m - self.ships.speed_mps * self.entry_time_s
+            track = mobility.Straight((start_m, offset_m, 0.0), (self.ships.speed_mps, 0.0, 0.0))
+            stations.append(Station(f"ship{number}", track))
+        return Scenario(
+            name=self.name,
+            duration_s=self.duration_s,
+            stations=tuple(stations),
+            satellites=(Satellite("satcom", _link(self.satcom)),),
+            access_points=(
+                AccessPoint("uav", hover, self.uav.range_m, _link(self.uav), self.uav.channel),
+            ),
+            host="host",
+            traffic=tuple(
+                Traffic(
+                    user=station.name,
+                    host="host",
+                    rate_bps=self.traffic.rate_bps,
+                    start_s=0.0,
+                    duration_s=self.duration_s,
+                    congestion_control=self.traffic.congestion_control,
+                    block_bytes=self.traffic.block_bytes,
+                )
+                for station in stations
+            ),
+            mean_packet_bits=self.controller.mean_packet_bits,
+            capacity_share=self.controller.capacity_share,
+            kappa=self.controller.kappa,
+            header_overhead=self.controller.header_overhead,
+            snap_length_bytes=self.captures.snap_length_bytes,
+            reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS),
+        )
+
+    def _offsets_m(self) -> list[float]:
+        middle = (self.ships.count - 1) / 2
+        return [(number - middle) * self.ships.spacing_m for number in range(self.ships.count)]
+
+
+def _link(path: Satcom | Uav) -> Link:
+    return Link(
+        rate_bps=path.rate_bps,
+        delay_s=path.delay_s,
+        loss=path.loss,
+        buffer_packets=path.buffer_packets,
+    )

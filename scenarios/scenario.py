@@ -1,0 +1,317 @@
+"""What an experiment is, as inert data.
+
+A `Scenario` says which nodes there are, how they move, which links they have, who sends what to
+whom, and the figures the controller works with. It starts nothing and knows no network library:
+``tactical.emulation.plan`` turns it into interfaces, addresses and queues.
+
+Names follow one scheme. The first interface of a node is ``<node>-eth0``, its radio is
+``<node>-wlan0``; Linux allows 15 characters for both, hence the limit on node names.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple
+
+import mobility
+from scenarios.errors import ScenarioError
+from scenarios.parameters import Parameter, check
+
+PROTOCOLS = ("sptcp", "mptcp", "fdm")
+"""Transport set-ups an experiment can be run with.
+
+``sptcp`` is one TCP connection that hands over between access networks, ``mptcp`` is kernel
+multipath TCP over all of them, ``fdm`` is the same with the controller placing each subflow in a
+queue whose rate comes from the flow deviation method.
+"""
+
+INTERFACE_NAME_LIMIT = 15
+"""Characters in the name of a Linux network interface (IFNAMSIZ is 16, with its final zero)."""
+
+_LONGEST_SUFFIX = "-wlan0"
+_NODE_NAME = re.compile(r"[a-z][a-z0-9]*")
+
+
+# Parameters that links and traffic share with the experiments that set them.
+Rate = Annotated[
+    float, Parameter(unit="bit/s", meaning="rate", minimum=1e3, maximum=1e11, whole=True)
+]
+Delay = Annotated[float, Parameter(unit="s", meaning="delay one way", minimum=0, maximum=60)]
+Loss = Annotated[
+    float, Parameter(meaning="share of packets lost at random", minimum=0, maximum=1, below=True)
+]
+Buffer = Annotated[
+    int,
+    Parameter(unit="packets", meaning="packets a full queue holds", minimum=1, maximum=1_000_000),
+]
+Range = Annotated[
+    float, Parameter(unit="m", meaning="slant range of the radio", minimum=0, above=True)
+]
+Channel = Annotated[int, Parameter(meaning="2.4 GHz radio channel", minimum=1, maximum=13)]
+CongestionControl = Annotated[
+    str,
+    Parameter(
+        meaning="TCP congestion control",
+        pattern=r"[a-z][a-z0-9_]{0,14}",
+        pattern_meaning="the name of a congestion control of the kernel, such as cubic or bbr",
+    ),
+]
+Block = Annotated[
+    int,
+    Parameter(
+        unit="bytes", meaning="bytes the application writes at a time", minimum=64, maximum=1 << 20
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """A link, described for one way and alike both ways.
+
+    Attributes
+    ----------
+    rate_bps : float
+        Whole bits per second.
+    delay_s : float
+        Propagation delay one way, in seconds.
+    loss : float
+        Share of packets lost at random, from 0 to less than 1.
+    buffer_packets : int
+        Packets that a full queue in front of the link holds.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is outside its bounds.
+    """
+
+    rate_bps: Rate
+    delay_s: Delay
+    loss: Loss = 0.0
+    buffer_packets: Buffer
+
+    def __post_init__(self) -> None:
+        check(self, "link.")
+
+
+@dataclass(frozen=True)
+class Station:
+    """A mobile user: a ship, a vehicle, a soldier."""
+
+    name: str
+    trajectory: mobility.Trajectory
+
+
+@dataclass(frozen=True)
+class Satellite:
+    """A satellite and its ground station, as one switch that every station always reaches.
+
+    `backhaul` is the link from the switch to the host. It carries the whole delay of the path:
+    the station's own leg is taken as ideal.
+    """
+
+    name: str
+    backhaul: Link
+
+
+@dataclass(frozen=True)
+class AccessPoint:
+    """A radio access point that stations reach within a slant range.
+
+    Attributes
+    ----------
+    name : str
+        Node name.
+    trajectory : mobility.Trajectory
+        Its motion, altitude included.
+    range_m : float
+        Slant range in metres within which stations associate.
+    backhaul : Link
+        Its own link to the host, shared by the stations associated with it.
+    channel : int
+        2.4 GHz channel number.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is outside its bounds.
+    """
+
+    name: str
+    trajectory: mobility.Trajectory
+    range_m: Range
+    backhaul: Link
+    channel: Channel = 1
+
+    def __post_init__(self) -> None:
+        check(self, "access_point.")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """One bulk connection from a station to a host at a given rate.
+
+    Attributes
+    ----------
+    user, host : str
+        Names of the sending station and of the receiving host.
+    rate_bps : float
+        Application rate in whole bits per second.
+    start_s, duration_s : float
+        When it starts, in seconds of run time, and how long it sends, in whole seconds.
+    congestion_control : str
+        Name of a congestion control of the Linux kernel.
+    block_bytes : int
+        Bytes the application writes at a time.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is outside its bounds.
+    """
+
+    user: str
+    host: str
+    rate_bps: Rate
+    start_s: Annotated[float, Parameter(unit="s", meaning="run time at which it starts", minimum=0)]
+    duration_s: Annotated[
+        float, Parameter(unit="s", meaning="how long it sends", minimum=1, whole=True)
+    ]
+    congestion_control: CongestionControl
+    block_bytes: Block
+
+    def __post_init__(self) -> None:
+        check(self, "traffic.")
+
+
+class CoverageChange(NamedTuple):
+    """A station coming into range of an access point, or leaving it.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds of run time.
+    station, access_point : str
+        Names of the two.
+    entering : bool
+        True when the station comes into range. A station in range from the start enters at 0 s.
+    """
+
+    time_s: float
+    station: str
+    access_point: str
+    entering: bool
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything a run needs to know, and nothing that is running.
+
+    Attributes
+    ----------
+    name : str
+        Name of the experiment, such as ``direct-move``.
+    duration_s : float
+        Length of a run in seconds.
+    stations, satellites, access_points : tuple
+        Mobile users; access that is always in range; access with a range.
+    host : str
+        Name of the node on shore that the traffic goes to.
+    traffic : tuple of Traffic
+        At most one connection for each station.
+    mean_packet_bits : float
+        Mean packet the delay model of the controller assumes.
+    capacity_share : float
+        Share of a link's capacity that guaranteed queue rates may add up to.
+    kappa : float
+        Coefficient of the queueing delay in the controller's delay model; 1 is M/M/1.
+    header_overhead : float
+        Bits on the wire for each bit of application data.
+    snap_length_bytes : int
+        Bytes kept of every captured packet.
+    reference_goodput_bps : mapping of str to float
+        Protocol to the average throughput the source reports; may be empty.
+
+    Raises
+    ------
+    ScenarioError
+        If names clash, are too long for an interface, or refer to nothing.
+    """
+
+    name: str
+    duration_s: float
+    stations: tuple[Station, ...]
+    satellites: tuple[Satellite, ...]
+    access_points: tuple[AccessPoint, ...]
+    host: str
+    traffic: tuple[Traffic, ...]
+    mean_packet_bits: float
+    capacity_share: float
+    kappa: float
+    header_overhead: float
+    snap_length_bytes: int
+    reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._check_names()
+        self._check_traffic()
+
+    def coverage(self) -> tuple[CoverageChange, ...]:
+        """Return who comes into range of which access point and when, in order of time."""
+        changes = [
+            CoverageChange(crossing.time_s, station.name, access_point.name, crossing.entering)
+            for station in self.stations
+            for access_point in self.access_points
+            for crossing in mobility.range_crossings(
+                station.trajectory, access_point.trajectory, access_point.range_m, self.duration_s
+            )
+        ]
+        return tuple(sorted(changes))
+
+    def _check_names(self) -> None:
+        names = [station.name for station in self.stations]
+        names += [satellite.name for satellite in self.satellites]
+        names += [access_point.name for access_point in self.access_points]
+        names.append(self.host)
+        longest = INTERFACE_NAME_LIMIT - len(_LONGEST_SUFFIX)
+        for name in names:
+            if not _NODE_NAME.fullmatch(name) or len(name) > longest:
+                raise ScenarioError(
+                    "name",
+                    f"must be lower-case letters and digits, a letter first, at most {longest} "
+                    f"characters so that {name + _LONGEST_SUFFIX!r} fits a Linux interface name, "
+                    f"not {name!r}",
+                    name,
+                )
+            if names.count(name) > 1:
+                raise ScenarioError("name", f"must be unique, but two nodes are {name!r}", name)
+        if not self.stations:
+            raise ScenarioError("stations", "must hold at least one station")
+        if not self.satellites and not self.access_points:
+            raise ScenarioError(
+                "satellites", "must hold a satellite where there is no other access"
+            )
+
+    def _check_traffic(self) -> None:
+        users = [flow.user for flow in self.traffic]
+        stations = {station.name for station in self.stations}
+        for flow in self.traffic:
+            if flow.user not in stations:
+                raise ScenarioError(
+                    "traffic.user", f"must be a station, but {flow.user!r} is none", flow.user
+                )
+            if users.count(flow.user) > 1:
+                raise ScenarioError(
+                    "traffic.user", f"must be unique, but {flow.user!r} sends twice", flow.user
+                )
+            if flow.host != self.host:
+                raise ScenarioError(
+                    "traffic.host", f"must be the host {self.host!r}, not {flow.host!r}", flow.host
+                )
+            if flow.start_s + flow.duration_s > self.duration_s:
+                raise ScenarioError(
+                    "traffic.duration_s",
+                    f"must end within the run of {self.duration_s:g} s, but {flow.user} sends "
+                    f"until {flow.start_s + flow.duration_s:g} s",
+                    flow.duration_s,
+                )

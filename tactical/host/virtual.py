@@ -1,0 +1,186 @@
+"""A virtual machine that boots an installed distribution kernel over this machine's own files.
+
+`virtme-run` (from virtme-ng) starts QEMU with the root file system shared read-only through 9p, so
+the guest sees the same Python, the same tools and the same paths. Only the directories named as
+writable change on the host; everything else goes to a temporary overlay.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tactical.host.environment import (
+    PACKAGES,
+    compile_packages,
+    package_root,
+    worker_environment,
+)
+from tactical.host.machine import HostError
+from tactical.host.process import SYSTEM_DIRECTORIES, Child, CommandError, search_path
+
+HERE = Path(__file__).resolve().parent
+UP_MARK = b"tactical: guest is up"
+BOOT_LIMIT_S = 300.0  # a loaded two-core machine needed 75 s in software
+
+# The command line that x86 kernels accept; a longer one is cut without a word.
+KERNEL_COMMAND_LINE_BYTES = 2047
+# What virtme-run itself puts there, without scripts and writable directories (570 bytes seen).
+KERNEL_COMMAND_LINE_OWN_BYTES = 800
+
+# Hardware of the emulated PC that no experiment uses: probing it takes 3 of 10 s of boot in
+# software.
+UNUSED_MODULES = (
+    "kvm",
+    "kvm_amd",
+    "kvm_intel",
+    "powernow_k8",
+    "acpi_cpufreq",
+    "ahci",
+    "libata",
+    "sr_mod",
+    "sg",
+    "iTCO_wdt",
+    "lpc_ich",
+    "i2c_i801",
+    "aesni_intel",
+    "ghash_clmulni_intel",
+    "psmouse",
+)
+
+
+@dataclass(frozen=True)
+class VirtualMachine:
+    """A virtual machine for one command.
+
+    Parameters
+    ----------
+    kernel : str
+        Release of an installed kernel, as in /lib/modules.
+    kvm : bool
+        Use KVM (proven to work here) instead of emulating the processor.
+    cpus : int
+        Virtual processors.
+    memory_mib : int
+        Memory in MiB.
+    """
+
+    kernel: str
+    kvm: bool
+    cpus: int = 1
+    memory_mib: int = 2048
+
+    name = "vm"
+
+    @property
+    def description(self) -> str:
+        how = "KVM" if self.kvm else "software"
+        return f"virtual machine in {how}, kernel {self.kernel}"
+
+    def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
+        """The `virtme-run` command; see `Machine.command`."""
+        directories = [str(path.resolve()) for path in writable]
+        variables = worker_environment(os.pathsep.join(SYSTEM_DIRECTORIES))
+        script = shlex.join(
+            [
+                "sh",
+                str(HERE / "guest.sh"),
+                ":".join(_cached_directories(directories)),
+                "env",
+                *(f"{key}={value}" for key, value in variables.items()),
+                *argv,
+            ]
+        )
+        self._check_length(script, directories)
+        command = [
+            _virtme_run(),
+            f"--qemu-bin={HERE / 'qemu-bound.sh'}",
+            f"--kimg={self.kernel}",
+            "--mods=auto",
+            f"--cpus={self.cpus}",
+            f"--memory={self.memory_mib}M",
+            "--force-9p",
+            "--cwd=/",
+            # Nobody attacks this guest, and the mitigations cost a sixth of its speed in software.
+            "--kopt=mitigations=off",
+            f"--kopt=module_blacklist={','.join(UNUSED_MODULES)}",
+        ]
+        if not self.kvm:
+            command.append("--disable-kvm")
+        command += [f"--rwdir={directory}" for directory in directories]
+        command += [f"--script-sh={script}", "--qemu-opts"]
+        command += ["-fsdev", "local,id=cached,path=/,security_model=none,readonly=on"]
+        command[-1] += ",multidevs=remap"
+        command += ["-device", "virtio-9p-pci,fsdev=cached,mount_tag=tactical.cached"]
+        return command
+
+    def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
+        """Boot and run; see `Machine.start`."""
+        compile_packages()
+        temporary = tempfile.mkdtemp(prefix="tactical-vm-")
+        environment = {
+            **os.environ,
+            "PATH": search_path(),
+            "SHELL": "/bin/sh",
+            "TMPDIR": temporary,
+        }
+        begin = log_path.stat().st_size if log_path.exists() else 0
+        try:
+            child = Child(
+                self.command(argv, writable),
+                log_path,
+                environment=environment,
+                ask_to_stop=Child.close_stdin,
+                on_end=lambda: shutil.rmtree(temporary, ignore_errors=True),
+            )
+        except CommandError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise HostError(str(error)) from error
+
+        def is_up() -> bool:
+            with log_path.open("rb") as log:
+                log.seek(begin)
+                return UP_MARK in log.read(65536)
+
+        child.kill_unless(
+            is_up,
+            BOOT_LIMIT_S,
+            f"the virtual machine (kernel {self.kernel}) did not boot within {BOOT_LIMIT_S:g} s",
+        )
+        return child
+
+    def _check_length(self, script: str, directories: Sequence[str]) -> None:
+        used = KERNEL_COMMAND_LINE_OWN_BYTES + len(base64.b64encode(script.encode()))
+        used += len(",".join(UNUSED_MODULES))
+        used += sum(len(directory) + 75 for directory in directories)
+        if used > KERNEL_COMMAND_LINE_BYTES:
+            raise HostError(
+                f"the command and its {len(directories)} writable directories need about {used} "
+                f"bytes of the kernel's command line, which holds {KERNEL_COMMAND_LINE_BYTES}: "
+                "use a runs directory with a shorter path"
+            )
+
+
+def _virtme_run() -> str:
+    beside = Path(sys.executable).parent / "virtme-run"
+    return str(beside) if beside.exists() else (shutil.which("virtme-run") or "virtme-run")
+
+
+def _cached_directories(writable: Sequence[str]) -> list[str]:
+    """Directories of programs, outermost first, none of which hides a writable one."""
+    wanted = [Path("/usr"), Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()]
+    wanted += [package_root() / name for name in PACKAGES if name != "analysis"]
+    chosen: list[Path] = []
+    for directory in wanted:
+        hides = any(Path(path).is_relative_to(directory) for path in writable)
+        known = any(directory.is_relative_to(other) for other in chosen)
+        if directory.is_dir() and not hides and not known:
+            chosen.append(directory)
+    return [str(directory) for directory in chosen]

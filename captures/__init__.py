@@ -1,0 +1,60 @@
+"""Recording packets and reading them back: from a capture file to connections and subflows.
+
+A capture becomes columns (one array a header field), the columns become connections. Single-path
+TCP and multipath TCP (versions 0 and 1) give the same structure:
+
+    from captures import connections, read
+
+    capture = read("captures/host-eth0.pcapng")
+    for connection in connections(capture.packets):
+        print(connection.client, connection.protocol, connection.forward.captured_bytes)
+        for subflow in connection.subflows:
+            print("   ", subflow.client, subflow.forward.fresh_bytes)
+
+Files that are cut off or damaged give everything up to the damage; `Capture.remarks` says what
+was wrong. Nothing here starts a process, opens a socket or needs root: `recording` only says what
+to run.
+
+Four figures describe the data in one direction of a connection (see `DataFlow`):
+
+- announced: bytes that mappings cover, sent or not;
+- captured: bytes that captured packets cover, each counted once;
+- in order: bytes complete from the start;
+- acknowledged: bytes that the other side acknowledged.
+"""
+
+from captures.connections import (
+    Connection,
+    DataFlow,
+    Subflow,
+    SubflowTraffic,
+    connections,
+    token_and_initial_sequence,
+)
+from captures.container import Interface
+from captures.delay import Delays, one_way_delays
+from captures.packets import Capture, Packets, merge, read
+from captures.recording import RecorderCounters, parse_counters, recorder_arguments
+from captures.streams import Endpoint, Stream, streams
+
+__all__ = [
+    "Capture",
+    "Connection",
+    "DataFlow",
+    "Delays",
+    "Endpoint",
+    "Interface",
+    "Packets",
+    "RecorderCounters",
+    "Stream",
+    "Subflow",
+    "SubflowTraffic",
+    "connections",
+    "merge",
+    "one_way_delays",
+    "parse_counters",
+    "read",
+    "recorder_arguments",
+    "streams",
+    "token_and_initial_sequence",
+]

@@ -111,7 +111,7 @@ def _lacking(modules_directory: Path, config: Path, required: tuple[str, ...]) -
 
 def _module_names(directory: Path) -> frozenset[str]:
     """Loadable and built-in modules, named with underscores as the kernel does."""
-    names = set()
+    names: set[str] = set()
     for listing in ("modules.dep", "modules.builtin"):
         path = directory / listing
         if path.exists():

@@ -7,6 +7,7 @@ this process dies, whatever kills it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
@@ -122,10 +123,8 @@ def run(
 
 
 def _signal_group(group: int, number: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
-    except ProcessLookupError:
-        pass
 
 
 class Child:

@@ -108,6 +108,8 @@ class VirtualMachine:
             f"--memory={self.memory_mib}M",
             "--force-9p",
             "--cwd=/",
+            # For the temporary files of tools that ignore TMPDIR, such as ovsdb-server.
+            "--overlay-rwdir=/tmp",
             # Nobody attacks this guest, and the mitigations cost a sixth of its speed in software.
             "--kopt=mitigations=off",
             f"--kopt=module_blacklist={','.join(UNUSED_MODULES)}",

@@ -1,0 +1,405 @@
+"""The command `tactical`: thin subcommands over the packages.
+
+Results go to standard output, progress to standard error. With ``--json`` standard output holds
+one JSON document, also when something is wrong: ``{"error": "…"}``.
+
+Exit status: 0 all is well, 1 a run failed, 2 what was asked for cannot be done, 128 + N stopped
+by signal N (130 for Ctrl-C).
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import scenarios
+from tactical.host.machine import BACKENDS, HostError, choose
+from tactical.progress import reporter
+
+if TYPE_CHECKING:
+    from tactical.experiment import Progress, Request
+
+FAILED, REFUSED = 1, 2
+
+DESCRIPTION = """\
+Run multipath TCP and a software-defined network over emulated moving radios, with the real
+kernel, and judge what the captures show.
+"""
+EXAMPLES = """\
+examples:
+  tactical doctor                             what this machine can do, and what it lacks
+  tactical run direct-move                    all protocols, one table, one report
+  tactical run direct-move --protocol fdm --set satcom.delay_s=0.3 --seed 7
+  tactical run direct-move --dry-run          print every privileged command, run nothing
+  tactical report runs/direct-move/*-fdm-*    analyse and compare earlier runs
+"""
+RUN_EXAMPLES = """\
+KEY=VALUE changes a parameter; `tactical check SCENARIO` lists them with units and bounds. --config
+takes a TOML file of them, also the run.toml of an earlier run. --set wins over --config.
+
+examples:
+  tactical run direct-move
+  tactical run direct-move --protocol mptcp --set traffic.congestion_control=bbr
+  tactical run direct-move --set uav.rate_bps=2e6 --set duration_s=200 --backend vm
+  tactical run direct-move --config runs/direct-move/RUN/run.toml --json > results.json
+"""
+CHECK_EXAMPLES = """\
+examples:
+  tactical check direct-move
+  tactical check direct-move --set ships.count=5 --set uav.range_m=2000
+"""
+REPORT_EXAMPLES = """\
+A run directory that already has a result is analysed anew.
+
+examples:
+  tactical report runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
+  tactical report runs/direct-move/20260101T* --output comparison.html
+"""
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text is the one sentence for the user."""
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked for an orderly end."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports mistakes like every other error: one sentence, as JSON when JSON was asked for."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Refused(f"{message}; see `{self.prog} --help`")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    as_json = "--json" in given
+    try:
+        with _stopped_by_signals():
+            options = _parser().parse_args(given)
+            handler: Callable[[argparse.Namespace], int] = options.handler
+            return handler(options)
+    except (Refused, HostError, scenarios.ScenarioError) as error:
+        return _refuse(str(error), as_json)
+    except Stopped as stopped:
+        return 128 + stopped.number
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody left to tell.
+        sys.stderr.close()
+        return FAILED
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="tactical",
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    version = importlib.metadata.version("tactical")
+    parser.add_argument("--version", action="version", version=f"tactical {version}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(
+        name: str, handler: Callable[[argparse.Namespace], int], summary: str, epilog: str = ""
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        added.add_argument("--json", action="store_true", help="print one JSON document")
+        added.set_defaults(handler=handler)
+        return added
+
+    command("doctor", _doctor, "tell what this machine can do, and how to install what it lacks")
+    command("scenarios", _list_scenarios, "list the experiments")
+
+    check = command(
+        "check", _check, "validate an experiment and show its parameters", CHECK_EXAMPLES
+    )
+    _add_experiment(check)
+
+    run = command("run", _run, "run an experiment, analyse it, compare the protocols", RUN_EXAMPLES)
+    _add_experiment(run)
+    run.add_argument(
+        "--protocol",
+        choices=[*scenarios.PROTOCOLS, "all"],
+        default="all",
+        help="sptcp: one TCP connection that hands over; mptcp: the kernel's multipath TCP; "
+        "fdm: multipath TCP in queues set by flow deviation; all: each in turn (default)",
+    )
+    run.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
+        "it works (default)",
+    )
+    run.add_argument(
+        "--runs-dir",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where run directories are made (default: runs)",
+    )
+    run.add_argument(
+        "--dry-run", action="store_true", help="print every privileged command and do nothing"
+    )
+
+    report = command("report", _report, "analyse runs and compare them", REPORT_EXAMPLES)
+    report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
+    report.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the report (default: report.html in the run, or beside the first of several)",
+    )
+    return parser
+
+
+def _add_experiment(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", help="name, see `tactical scenarios`")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="overrides",
+        help="change a parameter; may be repeated",
+    )
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of parameters")
+    parser.add_argument(
+        "--seed", type=_seed, default=0, metavar="N", help="seed of what is random (default: 0)"
+    )
+
+
+def _seed(text: str) -> int:
+    try:
+        seed = int(text)
+    except ValueError:
+        seed = -1
+    if not 0 <= seed < 2**32:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to 2^32-1, not {text!r}")
+    return seed
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from tactical.host import doctor
+
+    report = doctor.examine()
+    print(_as_json(report.to_json()) if options.json else doctor.render(report))
+    return 0 if report.chosen else FAILED
+
+
+def _list_scenarios(options: argparse.Namespace) -> int:
+    known = {
+        name: (experiment.__doc__ or "").strip().partition("\n")[0]
+        for name, experiment in sorted(scenarios.EXPERIMENTS.items())
+    }
+    if options.json:
+        print(_as_json([{"name": name, "summary": text} for name, text in known.items()]))
+    else:
+        for name, text in known.items():
+            print(f"{name:<20} {text}")
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    experiment = _load(options)
+    scenario = experiment.build(options.seed)
+    _check_layout([scenario])
+    rows = scenarios.describe(experiment)
+    fingerprint = scenarios.fingerprint(experiment)
+    changes = scenario.coverage()
+    if options.json:
+        document = {
+            "scenario": scenario.name,
+            "fingerprint": fingerprint,
+            "parameters": [row._asdict() for row in rows],
+            "coverage": [
+                {
+                    "time_s": change.time_s,
+                    "station": change.station,
+                    "access_point": change.access_point,
+                    "entering": change.entering,
+                }
+                for change in changes
+            ],
+        }
+        print(_as_json(document))
+        return 0
+    print(f"{scenario.name} ({fingerprint}) is valid.")
+    keys = max(len(row.key) for row in rows)
+    values = max(len(_number(row.value)) for row in rows)
+    for row in rows:
+        value = _number(row.value)
+        print(f"  {row.key:<{keys}}  {value:>{values}}  {row.meaning}: {row.expected}")
+    for change in changes:
+        verb = "enters" if change.entering else "leaves"
+        print(f"At {change.time_s:g} s {change.station} {verb} the range of {change.access_point}.")
+    return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tactical import experiment as lifecycle
+
+    experiment = _load(options)
+    scenario = experiment.build(options.seed)
+    _check_layout([scenario])
+    backend = choose(options.backend).name
+    protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
+    requests = [
+        lifecycle.Request(experiment, protocol, options.seed, backend, options.runs_dir)
+        for protocol in protocols
+    ]
+    if options.dry_run:
+        commands = lifecycle.dry_run(requests)
+        print(_as_json({"commands": commands}) if options.json else "\n".join(commands))
+        return 0
+    _check_runs_directory(options.runs_dir)
+    run_dirs, stopped = _execute(requests, scenario.duration_s)
+    status = _judge(run_dirs, options.json, None)
+    if stopped is not None:
+        raise stopped
+    return status
+
+
+def _execute(
+    requests: Sequence[Request], duration_s: float
+) -> tuple[list[Path], KeyboardInterrupt | None]:
+    """Make the runs; when interrupted, whatever directories there are and the interrupt."""
+    from tactical import experiment as lifecycle
+
+    seen: dict[Path, None] = {}
+    with reporter([request.protocol for request in requests], duration_s) as show:
+
+        def note(step: Progress) -> None:
+            seen[step.run_dir] = None
+            show(step)
+
+        try:
+            return lifecycle.execute(requests, progress=note), None
+        except KeyboardInterrupt as interrupt:
+            return list(seen), interrupt
+
+
+def _report(options: argparse.Namespace) -> int:
+    for run in options.runs:
+        if not (run / "run.toml").is_file():
+            raise Refused(f"{run} is no run directory: it has no run.toml")
+    output = options.output
+    if output is not None and not output.parent.is_dir():
+        raise Refused(f"--output {output}: there is no directory {output.parent}")
+    return _judge(options.runs, options.json, output)
+
+
+def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
+    """Analyse runs, print the comparison, and write the report; the exit status."""
+    import analysis
+
+    if not run_dirs:
+        return FAILED
+    for run_dir in run_dirs:
+        analysis.write(run_dir)
+    documents: list[dict[str, Any]] = []
+    for run_dir in run_dirs:
+        result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
+        documents.append({"run": str(run_dir), **result})
+    report = output or _report_path(run_dirs)
+    if output is not None or len(run_dirs) > 1:
+        analysis.report(list(run_dirs), report)
+    if as_json:
+        print(_as_json(documents))
+    else:
+        print(analysis.table([analysis.analyse(run_dir) for run_dir in run_dirs]))
+        print(f"Report: {report}")
+    failed = [entry for entry in documents if entry.get("state") != "done"]
+    for entry in failed:
+        reason = entry.get("reason") or "no reason was recorded"
+        print(f"tactical: {entry['run']} failed: {reason}", file=sys.stderr)
+    return FAILED if failed else 0
+
+
+def _report_path(run_dirs: Sequence[Path]) -> Path:
+    first = run_dirs[0]
+    if len(run_dirs) == 1:
+        return first / "report.html"
+    # <UTC time>-<protocol>-<seed>-<hash> of the first run, for all of them.
+    time, _, rest = first.name.partition("-")
+    return first.parent / f"{time}-all-{rest.partition('-')[2] or 'runs'}.html"
+
+
+def _load(options: argparse.Namespace) -> scenarios.Experiment:
+    if options.config is not None and not options.config.is_file():
+        raise Refused(f"--config {options.config}: there is no such file")
+    return scenarios.load(options.scenario, options.overrides, options.config)
+
+
+def _check_layout(built: Sequence[scenarios.Scenario]) -> None:
+    from tactical.emulation.plan import PlanError, make_plan
+
+    for scenario in built:
+        for protocol in scenarios.PROTOCOLS:
+            try:
+                make_plan(scenario, protocol)
+            except PlanError as error:
+                raise Refused(f"{scenario.name}, {protocol}: {error}") from error
+
+
+def _check_runs_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"--runs-dir {path} cannot be made: {error.strerror}") from error
+
+
+def _refuse(problem: str, as_json: bool) -> int:
+    sentence = " ".join(problem.split())
+    if as_json:
+        print(_as_json({"error": sentence}))
+    print(f"tactical: {sentence}", file=sys.stderr)
+    return REFUSED
+
+
+def _number(value: float | int | str) -> str:
+    return value if isinstance(value, str) else f"{value:.12g}"
+
+
+def _as_json(data: Any) -> str:
+    return json.dumps(data, indent=2, allow_nan=False)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end a run in order, as Ctrl-C does."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise Stopped(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

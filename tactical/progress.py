@@ -1,0 +1,88 @@
+"""Progress of runs for people who wait: bars on a terminal, plain lines elsewhere.
+
+Everything here goes to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tactical.experiment import Progress
+
+PLAIN_PERIOD_S = 10.0
+
+
+@contextmanager
+def reporter(protocols: Sequence[str], duration_s: float) -> Iterator[Callable[[Progress], None]]:
+    """Show the progress of runs while the context lasts.
+
+    Parameters
+    ----------
+    protocols : sequence of str
+        One run for each, in the order they will be made.
+    duration_s : float
+        Run time of each, in seconds.
+
+    Yields
+    ------
+    callable
+        To be called with every `Progress`.
+    """
+    if not sys.stderr.isatty():
+        yield PlainLines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description:<6}"),
+        BarColumn(),
+        TextColumn("{task.completed:5.1f} of {task.total:g} s"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[state]}"),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks = {
+            protocol: bars.add_task(protocol, total=duration_s, start=False, state="waiting")
+            for protocol in protocols
+        }
+
+        def show(step: Progress) -> None:
+            task = tasks[step.protocol]
+            if step.state != "defined":
+                bars.start_task(task)
+            bars.update(task, state=step.state)
+            if step.time_s is not None:
+                bars.update(task, completed=min(max(step.time_s, 0.0), duration_s))
+            if step.state in ("done", "failed"):
+                bars.stop_task(task)
+            if step.message and step.message != step.state:
+                bars.console.print(line(step), highlight=False, markup=False)
+
+        yield show
+
+
+class PlainLines:
+    """One line for every message, and one for every ten seconds in which nothing happened."""
+
+    def __init__(self) -> None:
+        self._next_s: dict[str, float] = {}
+
+    def __call__(self, step: Progress) -> None:
+        due = self._next_s.get(step.protocol, 0.0)
+        waited = step.time_s is not None and step.time_s >= due
+        if step.message or waited:
+            print(line(step), file=sys.stderr, flush=True)
+        if waited and step.time_s is not None:
+            self._next_s[step.protocol] = step.time_s + PLAIN_PERIOD_S
+
+
+def line(step: Progress) -> str:
+    """One step as a line of text."""
+    moment = "" if step.time_s is None else f"{step.time_s:.1f} s"
+    return f"{step.protocol:<6} {moment:>8}  {step.message or step.state}"

@@ -1,0 +1,37 @@
+"""Flow deviation: path flows of least mean packet delay, and the queue rates that follow.
+
+    network, demands  →  solve()  →  path flows, certificate  →  queue_rates()
+
+`solve` is the entry point; `fdm.flow_deviation` is the method, to be read beside the paper of
+Fratta, Gerla and Kleinrock (1973). Nothing here needs more than the standard library until a
+network is large enough to call for the interior point, which uses NumPy.
+"""
+
+from fdm.certificate import Certificate, certify
+from fdm.delay import Kleinrock
+from fdm.instance import Instance, InstanceError, load
+from fdm.network import Demand, Link, Network, Node
+from fdm.queues import QueueRate, queue_rates
+from fdm.shortest import Path
+from fdm.solution import PathFlow, Solution
+from fdm.solver import METHODS, solve
+
+__all__ = [
+    "METHODS",
+    "Certificate",
+    "Demand",
+    "Instance",
+    "InstanceError",
+    "Kleinrock",
+    "Link",
+    "Network",
+    "Node",
+    "Path",
+    "PathFlow",
+    "QueueRate",
+    "Solution",
+    "certify",
+    "load",
+    "queue_rates",
+    "solve",
+]

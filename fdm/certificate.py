@@ -1,0 +1,95 @@
+"""How good a flow is, worked out from the flow alone."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fdm.delay import Kleinrock
+from fdm.network import Demand, Network
+from fdm.shortest import Shortest, shortest_paths
+
+
+class Certificate(NamedTuple):
+    """What can be said of a flow without knowing how it was found.
+
+    Attributes
+    ----------
+    gamma_T : float
+        D = γT at the flow: mean packets in the network.
+    lower_bound : float
+        No flow for these demands has a smaller γT.
+    relative_gap : float
+        Σ length·(f − v)/Σ length·f, where v sends every demand over its shortest path.
+    """
+
+    gamma_T: float
+    lower_bound: float
+    relative_gap: float
+
+
+def certify(
+    network: Network, demands: Sequence[Demand], flow: Sequence[float], delay: Kleinrock
+) -> Certificate:
+    """Return γT of a flow and how far it can be from the least possible.
+
+    Parameters
+    ----------
+    network : Network
+        The network.
+    demands : sequence of Demand
+        Demands that the flow carries, each with a path.
+    flow : sequence of float
+        Flow of every link in bit/s, less than its capacity.
+    delay : Kleinrock
+        The delay function.
+
+    Notes
+    -----
+    D is convex, so for the optimal flow f*: D(f*) ≥ D(f) + Σ length·(f* − f), and no flow has a
+    smaller Σ length·f than the one over shortest paths.
+    """
+    lengths = delay.lengths(network, flow)
+    shortest = shortest_paths(network, demands, lengths)
+    now = sum(length * f for length, f in zip(lengths, flow, strict=True) if f > 0.0)
+    best = sum(
+        demand.rate_bps * found.length
+        for demand, found in zip(demands, shortest, strict=True)
+        if demand.rate_bps > 0.0
+    )
+    total = delay.total(network, flow)
+    excess = max(0.0, now - best)
+    return Certificate(total, total - excess, excess / now if now > 0.0 else 0.0)
+
+
+def largest_share(
+    network: Network,
+    demands: Sequence[Demand],
+    lengths: Sequence[float],
+    shortest: Sequence[Shortest],
+) -> float:
+    """Return a multiple of all demands that lengths prove cannot be exceeded.
+
+    Parameters
+    ----------
+    network, demands
+        The problem, with at least one demand above 0.
+    lengths : sequence of float
+        Any lengths of the links; the better they tell bottlenecks, the closer the bound.
+    shortest : sequence of Shortest
+        Shortest paths of the demands at these lengths.
+
+    Notes
+    -----
+    Whatever the routing, each bit/s of a demand takes at least its shortest length, and a link
+    has no more than length·capacity to give (linear programming duality).
+    """
+    room = sum(
+        length * link.capacity_bps
+        for length, link in zip(lengths, network.links, strict=True)
+        if link.capacity_bps > 0.0
+    )
+    need = sum(
+        demand.rate_bps * found.length
+        for demand, found in zip(demands, shortest, strict=True)
+        if demand.rate_bps > 0.0
+    )
+    return room / need

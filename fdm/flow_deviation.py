@@ -1,0 +1,207 @@
+"""The flow deviation method, as Fratta, Gerla and Kleinrock published it.
+
+L. Fratta, M. Gerla, L. Kleinrock, "The flow deviation method: an approach to store-and-forward
+communication network design", Networks 3(2), 97-133, 1973.
+
+One deviation goes from a flow f to a better one:
+
+1. give every link the length dD/df at f,
+2. send every demand over its shortest path: the flow v,
+3. take the point between f and v at which D is least.
+
+The minimum is reached when no demand gains by deviating, that is, when Σ length·(f − v) = 0.
+Phase 2 repeats this from a flow that fits the capacities. Phase 1 finds such a flow: it deviates
+with the demands reduced to a share that fits, and raises the share in the room that each
+deviation makes.
+
+The method is kept in this plain form as the reference for faster ones. Flows are kept by path,
+so that the answer says who uses what, not only how full the links are.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fdm.certificate import largest_share
+from fdm.delay import Kleinrock
+from fdm.network import Demand, Network
+from fdm.routing import Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
+from fdm.shortest import shortest_paths
+
+_KEPT_SLACK = 0.5
+"""Phase 1 raises the demands until this part of the bottleneck's free capacity is left."""
+
+_CLOSE = 0.95
+"""Demands proved not to fit are raised until this part of the proved limit."""
+
+_LARGEST_LOAD = 0.95
+"""Utilisation at which phase 1 begins when the first routing does not fit."""
+
+_FITS = 1.0 - 1e-9
+"""Utilisation that counts as fitting: rounding must not fill a link."""
+
+
+class Start(NamedTuple):
+    """What phase 1 found.
+
+    Attributes
+    ----------
+    routing : Routing
+        Flows for `share` of every demand that fit the capacities.
+    share : float
+        1 if the demands fit, otherwise the share that does.
+    bound : float
+        No more than this multiple of all demands fits, by whatever routing. Below 1 it proves
+        that the demands do not fit.
+    iterations : int
+        Deviations made.
+    """
+
+    routing: Routing
+    share: float
+    bound: float
+    iterations: int
+
+
+class Finish(NamedTuple):
+    """What phase 2 found: the routing, its relative gap before the last step, deviations made."""
+
+    routing: Routing
+    relative_gap: float
+    iterations: int
+
+
+def phase_1(
+    network: Network,
+    demands: Sequence[Demand],
+    delay: Kleinrock,
+    routing: Routing | None = None,
+    iterations: int = 1000,
+) -> Start:
+    """Find flows that fit the capacities.
+
+    Parameters
+    ----------
+    network, demands, delay
+        The problem. Every demand above 0 must have a path.
+    routing : Routing, optional
+        Flows to begin with; by default every demand on its shortest path in the empty network.
+    iterations : int
+        Deviations after which to give up.
+    """
+    rates = [demand.rate_bps for demand in demands]
+    if routing is None:
+        routing, share = [{} for _ in demands], 0.0
+    else:
+        load = utilisation(network, link_flows(network, routing))
+        share = 1.0 if load < _FITS else _LARGEST_LOAD / load
+        routing = scaled(routing, share)
+    bound = math.inf
+    iteration = 0
+    while share < 1.0 and iteration < iterations:
+        if bound < 1.0 and share > _CLOSE * bound:
+            break
+        iteration += 1
+        flow = link_flows(network, routing)
+        lengths = delay.lengths(network, flow)
+        shortest = shortest_paths(network, demands, lengths)
+        bound = min(bound, largest_share(network, demands, lengths, shortest))
+        whole = all_or_nothing(shortest, rates)
+        whole_flow = link_flows(network, whole)
+        step = line_search(network, flow, [share * v for v in whole_flow], delay)
+        routing = blend(routing, scaled(whole, share), step)
+        flow = link_flows(network, routing)
+        more = min(
+            (1.0 - _KEPT_SLACK) * (link.capacity_bps - f) / v
+            for link, f, v in zip(network.links, flow, whole_flow, strict=True)
+            if v > 0.0
+        )
+        routing = add(routing, scaled(whole, min(more, 1.0 - share)))
+        share = min(share + more, 1.0)
+    return Start(routing, share, bound, iteration)
+
+
+def phase_2(
+    network: Network,
+    demands: Sequence[Demand],
+    delay: Kleinrock,
+    routing: Routing,
+    gap: float = 1e-9,
+    iterations: int = 1000,
+) -> Finish:
+    """Deviate from flows that fit until the relative gap or the number of iterations is reached.
+
+    The relative gap is Σ length·(f − v)/Σ length·f. Since D is convex, D(f) is at most
+    Σ length·(f − v) above its minimum.
+    """
+    rates = [demand.rate_bps for demand in demands]
+    relative_gap = 0.0
+    for iteration in range(iterations + 1):
+        flow = link_flows(network, routing)
+        lengths = delay.lengths(network, flow)
+        target = all_or_nothing(shortest_paths(network, demands, lengths), rates)
+        deviated = link_flows(network, target)
+        now = sum(length * f for length, f in zip(lengths, flow, strict=True) if f > 0.0)
+        best = sum(length * v for length, v in zip(lengths, deviated, strict=True) if v > 0.0)
+        relative_gap = max(0.0, (now - best) / now) if now > 0.0 else 0.0
+        if relative_gap <= gap or iteration == iterations:
+            break
+        step = line_search(network, flow, deviated, delay)
+        if step <= 0.0:
+            break
+        routing = blend(routing, target, step)
+    return Finish(routing, relative_gap, iteration)
+
+
+def line_search(
+    network: Network, flow: Sequence[float], target: Sequence[float], delay: Kleinrock
+) -> float:
+    """Return the step from 0 to 1 towards a target flow at which D is least, to rounding.
+
+    D along the way is convex and grows without bound where a link fills, so its slope has one
+    root, found by Newton's method kept between bounds that close in on it.
+    """
+    slope_of_propagation = 0.0
+    moves = []  # (change of flow, κ·C, free capacity) of the links whose flow changes
+    full = 1.0
+    fits = True
+    for link, f, v in zip(network.links, flow, target, strict=True):
+        change = v - f
+        if change == 0.0:
+            continue
+        spare = link.capacity_bps - f
+        moves.append((change, delay.kappa * link.capacity_bps, spare))
+        slope_of_propagation += change * link.delay_s / delay.packet_bits
+        if change >= spare:
+            fits = False
+            full = min(full, spare / change)
+
+    def slopes(step: float) -> tuple[float, float]:
+        first, second = slope_of_propagation, 0.0
+        for change, scale, spare in moves:
+            left = spare - step * change
+            if left <= 0.0:
+                return math.inf, math.inf
+            term = change * scale / (left * left)
+            first += term
+            second += 2.0 * term * change / left
+        return first, second
+
+    if fits and slopes(1.0)[0] <= 0.0:
+        return 1.0
+    low, high = 0.0, full
+    step = 0.0
+    for _ in range(100):
+        first, second = slopes(step)
+        if first < 0.0:
+            low = step
+        elif first > 0.0 and step > 0.0:
+            high = step
+        else:
+            break
+        newton = step - first / second
+        following = newton if low < newton < high else 0.5 * (low + high)
+        if abs(following - step) <= 1e-15 * following or following in (low, high):
+            break
+        step = following
+    return step

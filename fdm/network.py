@@ -1,0 +1,109 @@
+"""The problem: links with a capacity and a propagation delay, and the demands on them."""
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Node = Hashable
+"""A node's name: a string, a number, anything that can be a dictionary key."""
+
+
+class Link(NamedTuple):
+    """A link one way.
+
+    Attributes
+    ----------
+    tail, head : Node
+        Where it begins and ends. Several links may join the same two nodes.
+    capacity_bps : float
+        Capacity in bit/s. A link of capacity 0 is down: it is there and nothing uses it.
+    delay_s : float
+        Propagation delay in seconds.
+    """
+
+    tail: Node
+    head: Node
+    capacity_bps: float
+    delay_s: float = 0.0
+
+
+class Demand(NamedTuple):
+    """A commodity: traffic from one node to another.
+
+    Two users with the same ends are two demands; each gets its own path flows.
+
+    Attributes
+    ----------
+    origin, destination : Node
+        Where it begins and ends.
+    rate_bps : float
+        Offered rate in bit/s, 0 or more.
+    """
+
+    origin: Node
+    destination: Node
+    rate_bps: float
+
+
+@dataclass(frozen=True)
+class Network:
+    """Nodes and links.
+
+    Parameters
+    ----------
+    nodes : iterable of Node
+        Names, each once. Nodes without links are allowed.
+    links : iterable of Link
+        Links refer to nodes by name and are referred to by their position here.
+
+    Raises
+    ------
+    ValueError
+        If a node is named twice, a link ends at an unknown node, or a capacity or delay is
+        negative or not finite.
+    """
+
+    nodes: tuple[Node, ...]
+    links: tuple[Link, ...]
+    index: dict[Node, int] = field(init=False, repr=False, compare=False)
+    outgoing: tuple[tuple[tuple[int, int], ...], ...] = field(init=False, repr=False, compare=False)
+    """For each node by position: (link, head) of every link that leaves it and is up."""
+
+    def __init__(self, nodes: Iterable[Node], links: Iterable[Link]) -> None:
+        object.__setattr__(self, "nodes", tuple(nodes))
+        object.__setattr__(self, "links", tuple(links))
+        index = {node: position for position, node in enumerate(self.nodes)}
+        if len(index) < len(self.nodes):
+            twice = next(node for node in self.nodes if self.nodes.count(node) > 1)
+            raise ValueError(f"node {twice!r} is there twice")
+        outgoing: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
+        for number, link in enumerate(self.links):
+            for end in (link.tail, link.head):
+                if end not in index:
+                    raise ValueError(f"link {number} ends at {end!r}, which is no node")
+            for name in ("capacity_bps", "delay_s"):
+                value = getattr(link, name)
+                if not 0.0 <= value < math.inf:
+                    raise ValueError(
+                        f"{name} of link {number} ({link.tail!r} to {link.head!r}) must be a "
+                        f"finite number, 0 or more, not {value!r}"
+                    )
+            if link.capacity_bps > 0.0:
+                outgoing[index[link.tail]].append((number, index[link.head]))
+        object.__setattr__(self, "index", index)
+        object.__setattr__(self, "outgoing", tuple(map(tuple, outgoing)))
+
+    def check(self, demands: Sequence[Demand]) -> None:
+        """Raise ValueError unless every demand has two different known ends and a finite rate."""
+        for number, demand in enumerate(demands):
+            for end in (demand.origin, demand.destination):
+                if end not in self.index:
+                    raise ValueError(f"demand {number} ends at {end!r}, which is no node")
+            if demand.origin == demand.destination:
+                raise ValueError(f"demand {number} begins where it ends, at {demand.origin!r}")
+            if not 0.0 <= demand.rate_bps < math.inf:
+                raise ValueError(
+                    f"rate_bps of demand {number} ({demand.origin!r} to {demand.destination!r}) "
+                    f"must be a finite number, 0 or more, not {demand.rate_bps!r}"
+                )

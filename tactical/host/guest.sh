@@ -1,10 +1,15 @@
 #!/bin/sh
-# First program inside the virtual machine: guest.sh DIRECTORIES COMMAND [ARGUMENT...]
+# First program inside the virtual machine. QEMU hands over what to do as shell words, in an item of
+# its firmware configuration: DIRECTORIES COMMAND [ARGUMENT...]
 #
 # The guest's root is the host's, over 9p without a cache, where each look at a file is a round
 # trip. DIRECTORIES (separated by colons) hold only programs and libraries, which do not change
 # while the guest lives, so they are mounted again with a cache. Then COMMAND runs; the end of
 # standard input means "stop" and reaches it as SIGTERM.
+item=/sys/firmware/qemu_fw_cfg/by_name/opt/org.tactical/command/raw
+[ -e $item ] || modprobe qemu_fw_cfg
+words=$(cat $item) || exit 255
+eval "set -- $words"
 directories=$1
 shift
 

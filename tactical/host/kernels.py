@@ -12,7 +12,9 @@ from pathlib import Path
 from tactical.host import packages
 
 # Parts that only a guest of our virtual machine needs.
-GUEST_MODULES = frozenset({"virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay"})
+GUEST_MODULES = frozenset(
+    {"virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay", "qemu_fw_cfg"}
+)
 MPTCP = "multipath TCP"
 
 _OPTIONS = {

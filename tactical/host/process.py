@@ -164,6 +164,7 @@ class Child:
         self.failure: str | None = None
         self._ask_to_stop = ask_to_stop
         self._on_end = on_end
+        self._ended = False
         self._log: IO[bytes] = log_path.open("ab")
         bound = ["setpriv", "--pdeathsig", death_signal.name.removeprefix("SIG"), *argv]
         try:
@@ -199,12 +200,14 @@ class Child:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
-        # A grandchild may hold the pipe for longer than the child lives.
-        self._copier.join(timeout=2.0)
-        self.close_stdin()
-        if self._on_end is not None:
-            self._on_end()
-            self._on_end = None
+        if not self._ended:
+            self._ended = True
+            # What it left in its group must not outlive it; later its id may be another's.
+            _signal_group(self.pid, signal.SIGKILL)
+            self._copier.join(timeout=5.0)
+            self.close_stdin()
+            if self._on_end is not None:
+                self._on_end()
         return status
 
     def close_stdin(self) -> None:
@@ -220,9 +223,8 @@ class Child:
             else:
                 self._process.terminate()
         status = self.wait(grace_s)
-        # Also when the child has ended: what it left in its group must not outlive it.
-        _signal_group(self.pid, signal.SIGKILL)
         if status is None:
+            _signal_group(self.pid, signal.SIGKILL)
             status = self.wait()
         assert status is not None
         return status

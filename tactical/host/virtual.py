@@ -30,6 +30,9 @@ HERE = Path(__file__).resolve().parent
 UP_MARK = b"tactical: guest is up"
 BOOT_LIMIT_S = 300.0  # a loaded two-core machine needed 75 s in software
 
+# Where the guest finds its command; see guest.sh.
+COMMAND_ITEM = "opt/org.tactical/command"
+
 # The command line that x86 kernels accept; a longer one is cut without a word.
 KERNEL_COMMAND_LINE_BYTES = 2047
 # What virtme-run itself puts there, without scripts and writable directories (570 bytes seen).
@@ -88,17 +91,16 @@ class VirtualMachine:
         """The `virtme-run` command; see `Machine.command`."""
         directories = [str(path.resolve()) for path in writable]
         variables = worker_environment(os.pathsep.join(SYSTEM_DIRECTORIES))
-        script = shlex.join(
+        guest_command = shlex.join(
             [
-                "sh",
-                str(HERE / "guest.sh"),
                 ":".join(_cached_directories(directories)),
                 "env",
                 *(f"{key}={value}" for key, value in variables.items()),
                 *argv,
             ]
         )
-        self._check_length(script, directories)
+        script = shlex.join(["sh", str(HERE / "guest.sh")])
+        _check_length(script, directories)
         command = [
             _virtme_run(),
             f"--qemu-bin={HERE / 'qemu-bound.sh'}",
@@ -118,9 +120,11 @@ class VirtualMachine:
             command.append("--disable-kvm")
         command += [f"--rwdir={directory}" for directory in directories]
         command += [f"--script-sh={script}", "--qemu-opts"]
-        command += ["-fsdev", "local,id=cached,path=/,security_model=none,readonly=on"]
-        command[-1] += ",multidevs=remap"
+        share = "local,id=cached,path=/,security_model=none,readonly=on,multidevs=remap"
+        command += ["-fsdev", share]
         command += ["-device", "virtio-9p-pci,fsdev=cached,mount_tag=tactical.cached"]
+        # Not as part of the kernel's command line, which is too short for long paths.
+        command += ["-fw_cfg", f"name={COMMAND_ITEM},string={guest_command.replace(',', ',,')}"]
         return command
 
     def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
@@ -158,16 +162,15 @@ class VirtualMachine:
         )
         return child
 
-    def _check_length(self, script: str, directories: Sequence[str]) -> None:
-        used = KERNEL_COMMAND_LINE_OWN_BYTES + len(base64.b64encode(script.encode()))
-        used += len(",".join(UNUSED_MODULES))
-        used += sum(len(directory) + 75 for directory in directories)
-        if used > KERNEL_COMMAND_LINE_BYTES:
-            raise HostError(
-                f"the command and its {len(directories)} writable directories need about {used} "
-                f"bytes of the kernel's command line, which holds {KERNEL_COMMAND_LINE_BYTES}: "
-                "use a runs directory with a shorter path"
-            )
+
+def _check_length(script: str, directories: Sequence[str]) -> None:
+    used = KERNEL_COMMAND_LINE_OWN_BYTES + len(base64.b64encode(script.encode()))
+    used += len(",".join(UNUSED_MODULES)) + sum(len(path) + 75 for path in directories)
+    if used > KERNEL_COMMAND_LINE_BYTES:
+        raise HostError(
+            f"the {len(directories)} writable directories need about {used} bytes of the kernel's "
+            f"command line, which holds {KERNEL_COMMAND_LINE_BYTES}: use a shorter runs directory"
+        )
 
 
 def _virtme_run() -> str:

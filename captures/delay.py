@@ -38,17 +38,17 @@ class Delays:
         Positions in the two captures, in order of sending.
     delay_s : float64 array
         Time between them, seconds.
-    lost : int
-        Data packets that were sent and did not arrive (or were not recorded there).
-    ambiguous : int
+    lost_row : int64 array
+        Sent packets that did not arrive, or were not recorded there.
+    ambiguous_row : int64 array
         Sent packets left out, because copies that look the same were lost or doubled on the way.
     """
 
     sent_row: I64
     received_row: I64
     delay_s: NDArray[np.float64]
-    lost: int
-    ambiguous: int
+    lost_row: I64
+    ambiguous_row: I64
 
 
 def one_way_delays(sent: Packets, received: Packets, *, data_only: bool = True) -> Delays:
@@ -95,14 +95,13 @@ def one_way_delays(sent: Packets, received: Packets, *, data_only: bool = True) 
 
     # Packets of connections that never reach the other capture are somebody else's.
     known = _tuples_also_in(sent, here, received, there)
-    lost = int((known & (copies_there[group_here] == 0)).sum())
-    ambiguous = int(((copies_there[group_here] > 0) & ~matching[group_here]).sum())
+    arrived = copies_there[group_here] > 0
     return Delays(
         sent_row=sent_row,
         received_row=received_row,
         delay_s=(received.time_ns[received_row] - sent.time_ns[sent_row]) / 1e9,
-        lost=lost,
-        ambiguous=ambiguous,
+        lost_row=here[known & ~arrived],
+        ambiguous_row=here[arrived & ~matching[group_here]],
     )
 
 

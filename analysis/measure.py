@@ -1,0 +1,438 @@
+"""One user's figures from captures: goodput, interruptions, delays, what each path carried."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.result import Interruption, PathShare, Series, UserResult
+from analysis.rundirectory import Event, JsonObject
+from captures import Connection, DataFlow, Packets, one_way_delays
+
+# iperf3 opens both of its connections with a cookie of this many bytes.
+COOKIE_BYTES = 37
+# Gaps longer than this are listed as interruptions.
+LISTED_GAP_S = 0.5
+# How long after an event a gap may begin that the event explains.
+_EVENT_MARGIN_S = 2.0
+_START_UP_S = 2.0
+_STEP_S = 1.0
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Turns capture time into run time."""
+
+    epoch_ns: int
+
+    def run_time(self, time_ns: I64) -> F64:
+        """Seconds since the traffic began."""
+        return (time_ns - self.epoch_ns) / 1e9
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A user's interface as the plan has it."""
+
+    name: str
+    via: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What one side recorded: packets in order of time, and the connections in them."""
+
+    packets: Packets
+    connections: tuple[Connection, ...]
+
+
+@dataclass(frozen=True)
+class User:
+    """A user as the plan has it, and what iperf3 said."""
+
+    name: str
+    port: int
+    interfaces: tuple[Interface, ...]
+    offered_bps: float | None
+    start_s: float
+    duration_s: float | None
+    client: JsonObject
+    server: JsonObject
+
+
+def data_connection(recorded: Recorded | None, port: int) -> Connection | None:
+    """The user's data connection: of those to this port, the one with the bulk.
+
+    iperf3's control connection goes to the same port and carries a few hundred bytes.
+    """
+    if recorded is None:
+        return None
+    found = [each for each in recorded.connections if each.server.port == port]
+    return max(found, key=lambda each: each.forward.captured_bytes, default=None)
+
+
+def measure_user(
+    user: User,
+    host: Recorded | None,
+    sender: Recorded | None,
+    clock: Clock,
+    events: list[Event],
+    remarks: list[str],
+) -> UserResult:
+    """All figures of one user.
+
+    Parameters
+    ----------
+    user : User
+    host, sender : Recorded or None
+        The host's captures, and those of the user's interfaces (in the order of
+        `user.interfaces`); ``None`` where there is none.
+    clock : Clock
+    events : list of Event
+        Of the run.
+    remarks : list of str
+        Gets what the reader of the figures should know.
+
+    Returns
+    -------
+    UserResult
+    """
+    at_host = data_connection(host, user.port)
+    at_sender = data_connection(sender, user.port)
+    iperf_bytes, error = _iperf(user.client)
+    connection = at_host or at_sender
+    if connection is None:
+        remarks.append(f"{user.name}: no connection to port {user.port} in the captures")
+        return UserResult(
+            goodput_bps=None,
+            data_bytes=0,
+            longest_interruption_s=None,
+            interruptions=[],
+            mean_packet_delay_s=None,
+            p95_packet_delay_s=None,
+            throughput_cov=None,
+            subflows=[],
+            offered_bps=user.offered_bps,
+            iperf_bytes=iperf_bytes,
+            iperf_error=error,
+        )
+    if at_host is None:
+        remarks.append(
+            f"{user.name}: the host's capture lacks the data connection; "
+            "no goodput, only what the user sent"
+        )
+    flow = connection.forward
+    ended = [each.forward.complete for each in (at_sender, at_host) if each is not None]
+    completed = error is None and iperf_bytes is not None and any(ended)
+    if flow.gaps and completed:
+        remarks.append(
+            f"{user.name}: the transfer completed, but its data has {flow.gaps} holes in the "
+            "capture: packets were not recorded"
+        )
+    if flow.unmapped_bytes:
+        remarks.append(f"{user.name}: {flow.unmapped_bytes} payload bytes without a data mapping")
+
+    paths = _Paths(user, host, sender, at_host, at_sender)
+    window = _sending_window(user, at_host, at_sender, clock, completed)
+    goodput = longest = cov = None
+    interruptions: list[Interruption] = []
+    series = None
+    if at_host is not None:
+        start_s, end_s = window
+        progress = _progress(at_host.forward, clock)
+        if end_s > start_s:
+            goodput = 8 * at_host.forward.in_order_bytes / (end_s - start_s)
+        gaps = _gaps(progress, start_s, end_s)
+        longest = max((length for _, length in gaps), default=0.0)
+        interruptions = [
+            Interruption(
+                gap, length, _cause(user, events, gap, length, start_s, at_sender, clock, paths)
+            )
+            for gap, length in gaps
+            if length > LISTED_GAP_S
+        ]
+        cov = _variation(at_host.forward, clock, start_s, end_s)
+        series = _series(at_host.forward, clock, paths, max(end_s, user.start_s + 1))
+    delays = paths.delay_s
+    return UserResult(
+        goodput_bps=goodput,
+        data_bytes=flow.captured_bytes,
+        longest_interruption_s=longest,
+        interruptions=interruptions,
+        mean_packet_delay_s=float(delays.mean()) if len(delays) else None,
+        p95_packet_delay_s=float(np.percentile(delays, 95)) if len(delays) else None,
+        throughput_cov=cov,
+        subflows=paths.shares(clock),
+        offered_bps=user.offered_bps,
+        iperf_bytes=iperf_bytes,
+        completed=completed,
+        bytes_agree=(flow.captured_bytes == iperf_bytes + COOKIE_BYTES)
+        if completed and iperf_bytes is not None
+        else None,
+        iperf_error=error,
+        protocol=connection.protocol,
+        fallback=connection.fallback,
+        closed=connection.closed,
+        sending_start_s=window[0],
+        sending_end_s=window[1],
+        matched_packets=len(delays),
+        lost_packets=paths.lost_packets,
+        retransmissions=_repeats(at_sender or connection, "retransmissions"),
+        reinjections=_repeats(at_sender or connection, "reinjections"),
+        duplicate_bytes=int(flow.length.sum()) - flow.captured_bytes,
+        series=series,
+    )
+
+
+def _repeats(connection: Connection, name: str) -> int:
+    return sum(int(getattr(each.forward, name)) for each in connection.subflows)
+
+
+def _iperf(client: JsonObject) -> tuple[int | None, str | None]:
+    """Bytes iperf3's client says it sent, and its error."""
+    error = client.get("error")
+    if not client:
+        return None, "no result of the iperf3 client"
+    try:
+        sent = int(client["end"]["sum_sent"]["bytes"])
+    except (KeyError, TypeError, ValueError):
+        return None, str(error or "the iperf3 client's result has no end.sum_sent.bytes")
+    return sent, str(error) if error else None
+
+
+def _first_payload(flow: DataFlow) -> int | None:
+    """Time of the first data after the cookie: iperf3 negotiates between the two."""
+    after = np.flatnonzero(flow.position + flow.length > COOKIE_BYTES)
+    return int(flow.time_ns[after[0]]) if len(after) else None
+
+
+def _progress(flow: DataFlow, clock: Clock) -> F64:
+    """Run times at which data beyond the cookie became complete at the host."""
+    advanced = np.diff(flow.in_order, prepend=0) > 0
+    return clock.run_time(flow.time_ns[advanced & (flow.in_order > COOKIE_BYTES)])
+
+
+def _sending_window(
+    user: User,
+    at_host: Connection | None,
+    at_sender: Connection | None,
+    clock: Clock,
+    completed: bool,
+) -> tuple[float, float]:
+    """From the first data that was sent to the last progress at the host.
+
+    A transfer that did not complete counts as sending until its planned end, or until the
+    captures end.
+    """
+    firsts = [
+        first
+        for each in (at_sender, at_host)
+        if each is not None and (first := _first_payload(each.forward)) is not None
+    ]
+    start_s = (min(firsts) - clock.epoch_ns) / 1e9 if firsts else user.start_s
+    progress = _progress(at_host.forward, clock) if at_host is not None else np.zeros(0)
+    end_s = float(progress[-1]) if len(progress) else start_s
+    if completed:
+        return start_s, end_s
+    seen = [each.last_ns for each in (at_sender, at_host) if each is not None]
+    last_seen_s = (max(seen) - clock.epoch_ns) / 1e9
+    planned_s = start_s + user.duration_s if user.duration_s else last_seen_s
+    return start_s, max(end_s, min(planned_s, last_seen_s))
+
+
+def _gaps(progress: F64, start_s: float, end_s: float) -> list[tuple[float, float]]:
+    """Start and length of the times without progress within the sending window."""
+    marks = np.unique(np.concatenate([[start_s], progress, [end_s]]))
+    marks = marks[(marks >= start_s) & (marks <= end_s)]
+    return list(zip(marks[:-1].tolist(), np.diff(marks).tolist(), strict=True))
+
+
+def _cause(
+    user: User,
+    events: list[Event],
+    start_s: float,
+    length_s: float,
+    sending_start_s: float,
+    at_sender: Connection | None,
+    clock: Clock,
+    paths: "_Paths",
+) -> str:
+    """What explains a gap; the first of the list in docs/analysis.md that applies."""
+    after, before = start_s - _EVENT_MARGIN_S, start_s + length_s
+    near = {
+        event.kind for event in events if event.node == user.name and after <= event.t_s <= before
+    }
+    if near & {"handover", "association"}:
+        return "handover"
+    if near & {"link_down", "link_up"}:
+        return "link"
+    if start_s - sending_start_s < _START_UP_S:
+        return "start-up"
+    if at_sender is not None:
+        sent_s = clock.run_time(at_sender.forward.time_ns)
+        during = (sent_s >= start_s) & (sent_s <= before)
+        if not during.any():
+            return "sender idle"
+        around = (sent_s >= after) & (sent_s <= before)
+        flow = at_sender.forward
+        lost = np.isin(flow.row, paths.lost_rows)
+        if (around & (lost | flow.retransmitted)).any():
+            return "loss"
+    return "queueing"
+
+
+def _variation(flow: DataFlow, clock: Clock, start_s: float, end_s: float) -> float | None:
+    """Coefficient of variation of the new data in each full second of the sending window."""
+    seconds = int(end_s - start_s)
+    if seconds < 2:
+        return None
+    arrived, _ = np.histogram(
+        clock.run_time(flow.time_ns),
+        bins=start_s + np.arange(seconds + 1),
+        weights=flow.fresh.astype(np.float64),
+    )
+    mean = float(arrived.mean())
+    return float(arrived.std()) / mean if mean > 0 else None
+
+
+def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Series:
+    times = clock.run_time(flow.time_ns)
+    first = float(np.floor(min(times.min(), 0.0))) if len(times) else 0.0
+    bins = np.arange(first, np.ceil(end_s) + _STEP_S, _STEP_S)
+
+    def rate(weights: I64, wanted: NDArray[np.bool_]) -> list[float]:
+        summed, _ = np.histogram(times[wanted], bins=bins, weights=weights[wanted].astype(float))
+        rates: list[float] = (8 * summed / _STEP_S).tolist()
+        return rates
+
+    everything = np.ones(len(times), dtype=np.bool_)
+    via = paths.via_of(flow)
+    return Series(
+        start_s=float(bins[0]),
+        step_s=_STEP_S,
+        goodput_bps=rate(np.diff(flow.in_order, prepend=0), everything),
+        arriving_bps={
+            name: rate(flow.fresh, via == index) for index, name in enumerate(paths.links)
+        },
+    )
+
+
+class _Paths:
+    """Which interface each data packet left by, found by matching the two captures."""
+
+    def __init__(
+        self,
+        user: User,
+        host: Recorded | None,
+        sender: Recorded | None,
+        at_host: Connection | None,
+        at_sender: Connection | None,
+    ) -> None:
+        self._user, self._at_host, self._at_sender = user, at_host, at_sender
+        self.links = list(dict.fromkeys(each.via for each in user.interfaces))
+        self.delay_s: F64 = np.zeros(0)
+        self.lost_rows: I64 = np.zeros(0, dtype=np.int64)
+        self.lost_packets: int | None = None
+        self._host_interface: I64 = np.zeros(0, dtype=np.int64)
+        self._sender_interface: I64 = np.zeros(0, dtype=np.int64)
+        self._delay_of_sent: F64 = np.zeros(0)
+        if host is not None:
+            self._host_interface = np.full(len(host.packets), -1, dtype=np.int64)
+        if sender is not None:
+            self._sender_interface = sender.packets.interface.astype(np.int64)
+            self._delay_of_sent = np.full(len(sender.packets), np.nan)
+        if host is None or sender is None or at_host is None or at_sender is None:
+            return
+        delays = one_way_delays(sender.packets, host.packets)
+        self._host_interface[delays.received_row] = sender.packets.interface[delays.sent_row]
+        self._delay_of_sent[delays.sent_row] = delays.delay_s
+        data_rows = np.unique(at_sender.forward.row)
+        here = self._delay_of_sent[data_rows]
+        self.delay_s = here[~np.isnan(here)]
+        self.lost_rows = np.intersect1d(data_rows, delays.lost_row)
+        self.lost_packets = len(self.lost_rows)
+
+    def interface_of(self, flow: DataFlow, *, at_host: bool) -> I64:
+        """Index of the interface for each entry of a flow; by address where none matched."""
+        known = self._host_interface if at_host else self._sender_interface
+        found: I64 = known[flow.row] if len(known) else np.full(len(flow.row), -1, dtype=np.int64)
+        connection = self._at_host if at_host else self._at_sender
+        addresses = [each.address for each in self._user.interfaces]
+        for index, subflow in enumerate(connection.subflows if connection is not None else ()):
+            own = subflow.client.address
+            if addresses.count(own) == 1:
+                here = (flow.subflow == index) & (found < 0)
+                found = np.where(here, addresses.index(own), found)
+        # The same address on several interfaces: as the packet before.
+        last = np.maximum.accumulate(np.where(found >= 0, np.arange(len(found)), -1))
+        return np.where(last >= 0, found[last], 0) if len(found) else found
+
+    def via_of(self, flow: DataFlow) -> I64:
+        """Index into `links` for each entry of the host's flow."""
+        of_interface = np.array(
+            [self.links.index(each.via) for each in self._user.interfaces] or [0], dtype=np.int64
+        )
+        return of_interface[self.interface_of(flow, at_host=True)]
+
+    def shares(self, clock: Clock) -> list[PathShare]:
+        """What each subflow carried over each interface."""
+        connection = self._at_host or self._at_sender
+        if connection is None:
+            return []
+        sent = self._at_sender or connection
+        sent_interface = self.interface_of(sent.forward, at_host=self._at_sender is None)
+        arrived = connection.forward
+        arrived_interface = self.interface_of(arrived, at_host=self._at_host is not None)
+        shares: list[PathShare] = []
+        for index, subflow in enumerate(sent.subflows):
+            number = self._number_in(connection, subflow.client.address, subflow.client.port)
+            used = np.unique(sent_interface[sent.forward.subflow == index]).tolist()
+            if not used:
+                # A subflow without data still shows that its path was there.
+                addresses = [each.address for each in self._user.interfaces]
+                own = subflow.client.address
+                used = [addresses.index(own)] if own in addresses else [0]
+            for which in used:
+                mine = (sent.forward.subflow == index) & (sent_interface == which)
+                theirs = (arrived.subflow == number) & (arrived_interface == which)
+                rows, first_of_row = np.unique(sent.forward.row[mine], return_index=True)
+                delay = self._delay_of_sent[rows] if self._at_sender is not None else np.zeros(0)
+                delay = delay[~np.isnan(delay)]
+                times = clock.run_time(sent.forward.time_ns[mine])
+                opened = (subflow.opened_ns - clock.epoch_ns) / 1e9
+                known = self._user.interfaces
+                interface = known[which] if which < len(known) else Interface("?", "?", "")
+                shares.append(
+                    PathShare(
+                        interface=interface.name,
+                        via=interface.via,
+                        client=str(subflow.client),
+                        server=str(subflow.server),
+                        joined=subflow.joined,
+                        data_bytes=int(arrived.fresh[theirs].sum()),
+                        payload_bytes=int(sent.forward.length[mine].sum()),
+                        data_packets=len(rows),
+                        lost_packets=int(np.isin(rows, self.lost_rows).sum())
+                        if self.lost_packets is not None
+                        else None,
+                        retransmissions=int(sent.forward.retransmitted[mine][first_of_row].sum()),
+                        reinjections=int(sent.forward.reinjected[mine][first_of_row].sum()),
+                        mean_packet_delay_s=float(delay.mean()) if len(delay) else None,
+                        p95_packet_delay_s=float(np.percentile(delay, 95)) if len(delay) else None,
+                        first_s=float(times.min()) if len(times) else opened,
+                        last_s=float(times.max()) if len(times) else opened,
+                        closed=subflow.closed,
+                    )
+                )
+        return shares
+
+    @staticmethod
+    def _number_in(connection: Connection, address: str, port: int) -> int:
+        for index, subflow in enumerate(connection.subflows):
+            if (subflow.client.address, subflow.client.port) == (address, port):
+                return index
+        return -1

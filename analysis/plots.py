@@ -1,0 +1,313 @@
+"""Figures of the report, as SVG text that stands in a page.
+
+Colours are Okabe and Ito's, which people with colour vision deficiencies can tell apart; links
+also differ in hatching and lines in dashes, so that a black-and-white print can be read.
+"""
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from analysis.figures import megabits
+from analysis.result import QueueResult, RunResult, UserResult
+
+_INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
+_LINKS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xx")
+_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
+_ALARM = "#B2182B"
+_BAND, _HANDOVER = "#f1f3f5", "#c9d0d8"
+_WIDTH_IN = 9.6
+
+# `Any`: matplotlib types every key as a literal.
+_STYLE: Any = {
+    "svg.fonttype": "none",
+    # The page sets the font; DejaVu's wide letters make matplotlib reserve enough room for it.
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.edgecolor": _SOFT,
+    "axes.labelcolor": _INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": _SOFT,
+    "ytick.color": _SOFT,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "text.color": _INK,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.5,
+    "hatch.color": "#7a5200",
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """An inline SVG and the sentence that replaces it for those who cannot see it."""
+
+    svg: str
+    description: str
+
+
+def throughput(run: RunResult, name: str) -> Plot | None:
+    """New data that arrives at the hosts for each user, stacked by link, with its goodput.
+
+    Parameters
+    ----------
+    run : RunResult
+    name : str
+        Unique in the page; prefixes the ids of the SVG.
+
+    Returns
+    -------
+    Plot or None
+        ``None`` if nothing was measured.
+    """
+    users = [(user, found) for user, found in run.users.items() if found.series is not None]
+    if not users:
+        return None
+    links = list(
+        dict.fromkeys(
+            via for _, found in users for via in (found.series.arriving_bps if found.series else ())
+        )
+    )
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 2.0 * len(users)), layout="constrained")
+        panels = figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, (user, found) in zip(panels, users, strict=True):
+            _throughput_panel(axes, run, user, found, links)
+        panels[-1].set_xlabel("run time (s)")
+        ends = [_end(found) for _, found in users]
+        panels[0].set_xlim(min(0.0, *(_start(found) for _, found in users)), max(ends))
+        handles: list[Artist] = [
+            Patch(
+                facecolor=_LINKS[index % len(_LINKS)],
+                hatch=_HATCHES[index % len(_HATCHES)],
+                label=f"new data over {via}",
+            )
+            for index, via in enumerate(links)
+        ]
+        (line,) = panels[0].plot([], [], color=_INK, linewidth=1.3, label="goodput (in order)")
+        (offered,) = panels[0].plot(
+            [], [], color=_SOFT, linewidth=0.9, linestyle=(0, (4, 3)), label="offered"
+        )
+        handles += [line, offered]
+        kinds = {band.kind for band in run.bands}
+        if "associated" in kinds:
+            handles.append(Patch(facecolor=_BAND, edgecolor=_HANDOVER, label="associated"))
+        if "handover" in kinds:
+            handles.append(Patch(facecolor=_HANDOVER, label="handover"))
+        if any(found.interruptions for _, found in users):
+            handles.append(Patch(facecolor=_ALARM, label="interruption"))
+        figure.legend(
+            handles=handles, loc="outside upper left", ncols=min(len(handles), 4), fontsize=8
+        )
+        svg = _svg(figure, name)
+    sentences = [
+        f"{user}: {megabits(found.goodput_bps)} Mbit/s goodput, "
+        f"{len(found.interruptions)} interruptions over 0.5 s"
+        for user, found in users
+    ]
+    return Plot(svg, f"Throughput over time, {run.protocol}. {'; '.join(sentences)}.")
+
+
+def _start(found: UserResult) -> float:
+    return found.series.start_s if found.series else 0.0
+
+
+def _end(found: UserResult) -> float:
+    series = found.series
+    return series.start_s + series.step_s * len(series.goodput_bps) if series else 1.0
+
+
+def _throughput_panel(
+    axes: Axes, run: RunResult, user: str, found: UserResult, links: Sequence[str]
+) -> None:
+    series = found.series
+    assert series is not None
+    edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
+    for band in run.bands:
+        if band.user == user and band.kind == "associated":
+            axes.axvspan(band.start_s, band.end_s, color=_BAND, zorder=0, linewidth=0)
+            middle = (max(band.start_s, edges[0]) + min(band.end_s, edges[-1])) / 2
+            axes.annotate(
+                band.label,
+                (middle, 1.0),
+                xycoords=("data", "axes fraction"),
+                ha="center",
+                va="bottom",
+                fontsize=7.5,
+                color=_SOFT,
+            )
+    for band in run.bands:
+        if band.user == user and band.kind == "handover":
+            axes.axvspan(band.start_s, band.end_s, color=_HANDOVER, zorder=0.5, linewidth=0)
+    base = np.zeros(len(edges) - 1)
+    for index, via in enumerate(links):
+        rates = np.array(series.arriving_bps.get(via, [0.0] * len(base))) / 1e6
+        axes.stairs(
+            base + rates,
+            edges,
+            baseline=base,
+            fill=True,
+            facecolor=_LINKS[index % len(_LINKS)],
+            edgecolor="#7a5200" if _HATCHES[index % len(_HATCHES)] else "none",
+            hatch=_HATCHES[index % len(_HATCHES)] or None,
+            linewidth=0,
+        )
+        base = base + rates
+    axes.stairs(np.array(series.goodput_bps) / 1e6, edges, baseline=None, color=_INK, linewidth=1.1)
+    if found.offered_bps:
+        axes.axhline(found.offered_bps / 1e6, color=_SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
+    for each in found.interruptions:
+        axes.plot(
+            [each.start_s, each.start_s + each.length_s],
+            [0, 0],
+            color=_ALARM,
+            linewidth=4,
+            solid_capstyle="butt",
+            clip_on=False,
+            zorder=5,
+        )
+    axes.set_ylabel("Mbit/s")
+    axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color=_GRID, linewidth=0.6)
+
+
+def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
+    """Goodput of all users together over time, one line a run."""
+    lines: list[tuple[RunResult, np.ndarray, np.ndarray]] = []
+    for run in runs:
+        series = [user.series for user in run.users.values() if user.series is not None]
+        if not series:
+            continue
+        first = int(min(each.start_s for each in series))
+        last = max(int(each.start_s) + len(each.goodput_bps) for each in series)
+        total = np.zeros(last - first)
+        for each in series:
+            at = int(each.start_s) - first
+            total[at : at + len(each.goodput_bps)] += each.goodput_bps
+        lines.append((run, np.arange(first, last + 1), total))
+    if len(lines) < 2:
+        return None
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH_IN, 2.9), layout="constrained")
+        axes = figure.subplots()
+        for index, (run, edges, total) in enumerate(lines):
+            axes.stairs(
+                total / 1e6,
+                edges,
+                baseline=None,
+                color=_LINES[index % len(_LINES)],
+                linestyle=_DASHES[index % len(_DASHES)],
+                linewidth=1.5,
+                label=f"{run.protocol}" + (f" #{run.seed}" if run.seed is not None else ""),
+            )
+        offered = [user.offered_bps or 0.0 for user in lines[0][0].users.values()]
+        if any(offered):
+            axes.axhline(
+                sum(offered) / 1e6,
+                color=_SOFT,
+                linewidth=0.9,
+                linestyle=(0, (4, 3)),
+                label="offered",
+            )
+        axes.set_xlim(min(0, min(edges[0] for _, edges, _ in lines)), None)
+        axes.set_ylim(bottom=0)
+        axes.set_xlabel("run time (s)")
+        axes.set_ylabel("goodput of all users (Mbit/s)")
+        axes.grid(axis="y", color=_GRID, linewidth=0.6)
+        figure.legend(loc="outside upper left", ncols=6, fontsize=8)
+        svg = _svg(figure, name)
+    said = ", ".join(f"{run.protocol} {megabits(run.goodput_bps)} Mbit/s" for run, _, _ in lines)
+    return Plot(svg, f"Goodput of all users over time. Over the whole run: {said}.")
+
+
+def queue_rates(run: RunResult, name: str) -> Plot | None:
+    """Rates of the switch queues: as measured, and as the controller set them."""
+    queues = [each for each in run.queues if each.settings and (each.rates or each.user)]
+    if not queues:
+        return None
+    ports = list(dict.fromkeys((each.via or each.datapath, each.port) for each in queues))
+    users = list(dict.fromkeys(each.user or f"queue {each.queue_id}" for each in queues))
+    end_s = max(
+        [run.duration_s or 0.0]
+        + [each.rates[-1][0] for each in queues if each.rates]
+        + [band.end_s for band in run.bands]
+    )
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.9 * len(ports)), layout="constrained")
+        panels = figure.subplots(len(ports), 1, sharex=True, squeeze=False)[:, 0]
+        for axes, (via, port) in zip(panels, ports, strict=True):
+            for queue in (each for each in queues if each.port == port):
+                color = _LINES[users.index(queue.user or f"queue {queue.queue_id}") % len(_LINES)]
+                _queue_lines(axes, queue, color, end_s)
+            axes.set_title(f"{via}, port {port}", loc="left", fontsize=9.5, fontweight="bold")
+            axes.set_ylabel("Mbit/s")
+            axes.set_ylim(bottom=0)
+            axes.grid(axis="y", color=_GRID, linewidth=0.6)
+        panels[-1].set_xlabel("run time (s)")
+        panels[-1].set_xlim(0, end_s)
+        handles: list[Artist] = []
+        for index, user in enumerate(users):
+            color = _LINES[index % len(_LINES)]
+            (measured,) = panels[0].plot([], [], color=color, linewidth=1.3)
+            measured.set_label(f"{user}, measured")
+            handles.append(measured)
+            handles.append(
+                Patch(facecolor=color, alpha=0.18, label=f"{user}, as set (lowest to highest)")
+            )
+        figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
+        svg = _svg(figure, name)
+    return Plot(svg, f"Rates of {len(queues)} switch queues over time, as measured and as solved.")
+
+
+def _queue_lines(axes: Axes, queue: QueueResult, color: str, end_s: float) -> None:
+    times = [setting[0] for setting in queue.settings] + [end_s]
+    for index, (start, low, high) in enumerate(queue.settings):
+        stop = max(times[index + 1], start)
+        axes.fill_between(
+            [start, stop], low / 1e6, high / 1e6, color=color, alpha=0.16, linewidth=0
+        )
+        axes.plot([start, stop], [low / 1e6] * 2, color=color, linewidth=1, linestyle=(0, (2, 2)))
+    if queue.rates:
+        axes.plot(
+            [at for at, _ in queue.rates],
+            [rate / 1e6 for _, rate in queue.rates],
+            color=color,
+            linewidth=1.3,
+            drawstyle="steps-pre",
+        )
+
+
+def _svg(figure: Figure, name: str) -> str:
+    FigureCanvasSVG(figure)
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    # Ids are unique in the page: several of these stand in one.
+    svg = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # The page decides the size; the view box keeps the proportions.
+    return re.sub(
+        r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"',
+        r"<svg \1\2",
+        svg,
+        count=1,
+    )

@@ -1,0 +1,509 @@
+"""One page about one or more runs, in one file that needs no network."""
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from analysis.figures import (
+    NOTHING,
+    Row,
+    in_order,
+    megabits,
+    milliseconds,
+    number,
+    rows,
+    whole,
+)
+from analysis.plots import Plot, comparison, queue_rates, throughput
+from analysis.result import RunResult
+from analysis.run import analyse
+
+_PROTOCOLS = {
+    "sptcp": "single-path TCP that hands over",
+    "mptcp": "multipath TCP over both links, no allocation",
+    "fdm": "multipath TCP with flow deviation and queues",
+}
+
+_STYLE = """
+:root { color-scheme: light; --ink: #1c2530; --soft: #5b6673; --line: #d8dde2; --pale: #f6f7f9;
+  --alarm: #b2182b; --good: #00664a; }
+* { box-sizing: border-box; }
+html { font: 16px/1.55 "Source Sans 3", "Segoe UI", Roboto, "Helvetica Neue", Arial,
+  "Liberation Sans", sans-serif; color: var(--ink); background: #fff; }
+body { max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
+h2 { font-size: 1.35rem; margin: 3rem 0 .4rem; padding-top: 1rem;
+  border-top: 2px solid var(--ink); }
+h3 { font-size: 1.02rem; margin: 1.8rem 0 .4rem; }
+p { margin: .4rem 0; max-width: 46rem; }
+.lead, .soft, figcaption, caption { color: var(--soft); }
+.lead { font-size: 1.05rem; }
+nav { margin: 1rem 0 0; } nav a { margin-right: 1.2rem; }
+a { color: #004f7c; }
+figure { margin: 1rem 0 1.4rem; } figure svg { display: block; width: 100%; height: auto; }
+figure svg text { font-family: inherit !important; }
+figcaption, caption { font-size: .88rem; }
+caption { text-align: left; padding-bottom: .4rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
+  width: 100%; }
+th, td { padding: .28rem .7rem; text-align: right; vertical-align: baseline; }
+th[scope=row], td.text, th.text { text-align: left; font-weight: 400; }
+thead th { border-bottom: 1.5px solid var(--ink); }
+tbody + tbody tr:first-child > *, tbody.user tr:first-child > * {
+  border-top: 1px solid var(--line); }
+tbody tr:nth-child(even) { background: var(--pale); }
+tr.key > * { font-weight: 600 !important; }
+th.group { text-align: left; padding-top: .8rem; background: #fff; }
+.unit { color: var(--soft); font-size: .85em; padding-left: .35em; font-weight: 400; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem;
+  margin: 1.4rem 0 .5rem; padding: 0; list-style: none; }
+.cards li { border: 1px solid var(--line); border-top: 4px solid var(--card, var(--ink));
+  border-radius: 4px; padding: .8rem 1rem; }
+.cards b { font-size: 1.8rem; line-height: 1.15; display: block;
+  font-variant-numeric: tabular-nums; }
+.cards .unit { font-size: 1rem; }
+.box { border: 1px solid var(--line); background: var(--pale); border-radius: 4px;
+  padding: .7rem 1rem .9rem; margin: 1rem 0; }
+.box h3 { margin-top: .1rem; }
+.failed { border-left: 5px solid var(--alarm); background: #fdf3f3; padding: .6rem 1rem; }
+.failed b { color: var(--alarm); }
+.ok { color: var(--good); } .bad { color: var(--alarm); font-weight: 600; }
+details { margin: 1rem 0; } summary { cursor: pointer; font-weight: 600; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; font: .78rem/1.45 "Liberation Mono",
+  Menlo, Consolas, monospace; background: var(--pale); padding: .8rem 1rem; border-radius: 4px; }
+ul.plain { margin: .3rem 0; padding-left: 1.2rem; }
+@media print { html { font-size: 10.5pt; } body { max-width: none; padding: 0; }
+  nav { display: none; } h2 { break-before: page; } h2.first { break-before: auto; }
+  figure, table, .box, .cards li { break-inside: avoid; } details > * { display: block; }
+  .wide { overflow: visible; } }
+"""
+
+
+def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
+    """Write the report of some runs.
+
+    Parameters
+    ----------
+    runs : sequence of RunResult or path
+        Results, or run directories that are analysed first.
+    path : str or Path
+        The HTML file to write; it holds its figures and opens without a network.
+
+    Returns
+    -------
+    Path
+        The written file.
+
+    Raises
+    ------
+    RunDirectoryError
+        If one of the paths is no run directory.
+    OSError
+        If the file cannot be written.
+    """
+    results = in_order([each if isinstance(each, RunResult) else analyse(each) for each in runs])
+    target = Path(path)
+    target.write_text(_page(results), encoding="utf-8")
+    return target
+
+
+def _page(results: list[RunResult]) -> str:
+    scenario = results[0].scenario if results else ""
+    title = f"{scenario or 'Run'}: {', '.join(_name(each, results) for each in results)}"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_text(title)}</title>",
+        f"<style>{_STYLE}</style>",
+        "</head>",
+        "<body>",
+        _head(results),
+        "<main>",
+        _summary(results),
+    ]
+    for index, result in enumerate(results):
+        parts.append(_run(result, f"run{index}", _name(result, results)))
+    parts += ["</main>", "</body>", "</html>", ""]
+    return "\n".join(parts)
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _name(result: RunResult, results: Sequence[RunResult]) -> str:
+    name = result.protocol or result.run
+    if sum(each.protocol == result.protocol for each in results) > 1:
+        name += f" #{result.seed}"
+    return name
+
+
+def _head(results: list[RunResult]) -> str:
+    if not results:
+        return "<header><h1>No runs</h1></header>"
+    first = results[0]
+    seeds = sorted({str(each.seed) for each in results if each.seed is not None})
+    facts = [
+        f"seed {', '.join(seeds)}" if seeds else "",
+        f"backend {first.backend}" if first.backend else "",
+        f"{first.duration_s:g} s" if first.duration_s else "",
+        f"{len(first.users)} users" if first.users else "",
+        f"scenario {first.fingerprint}" if first.fingerprint else "",
+        first.created,
+    ]
+    links = "".join(
+        f'<a href="#run{index}">{_text(_name(each, results))}</a>'
+        for index, each in enumerate(results)
+    )
+    return (
+        f"<header><h1>{_text(first.scenario or 'Run')}</h1>"
+        f'<p class="lead">{_text(" · ".join(fact for fact in facts if fact))}</p>'
+        f'<nav aria-label="Runs"><a href="#figures">All figures</a>{links}</nav></header>'
+    )
+
+
+_CARD_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+
+
+def _summary(results: list[RunResult]) -> str:
+    if not results:
+        return ""
+    cards = []
+    for index, each in enumerate(results):
+        stalls = [
+            user.longest_interruption_s
+            for user in each.users.values()
+            if user.longest_interruption_s is not None
+        ]
+        reference = each.reference_goodput_bps
+        cards.append(
+            f'<li style="--card:{_CARD_COLORS[index % len(_CARD_COLORS)]}">'
+            f"<strong>{_text(_name(each, results))}</strong> "
+            f'<span class="soft">{_text(_PROTOCOLS.get(each.protocol, ""))}</span>'
+            f"<b>{megabits(each.mean_user_goodput_bps)}"
+            '<span class="unit">Mbit/s a user</span></b>'
+            f"longest interruption {number(max(stalls), 2) + ' s' if stalls else NOTHING}"
+            + (
+                f'<br><span class="soft">the source’s own average: '
+                f"{megabits(reference, 4)} Mbit/s</span>"
+                if reference
+                else ""
+            )
+            + (f'<br><span class="bad">{_text(each.state)}</span>' if each.state != "done" else "")
+            + "</li>"
+        )
+    parts = [f'<ul class="cards">{"".join(cards)}</ul>']
+    plot = comparison(results, "all")
+    if plot:
+        parts.append(
+            _figure(
+                plot,
+                "Goodput of all users together at the host, in steps of one second: data that is "
+                "complete from the start of its connection.",
+            )
+        )
+    parts.append('<h2 id="figures" class="first">All figures</h2>')
+    parts.append(_figures_table(results))
+    parts.append(
+        '<p class="soft">Goodput: data complete at the host, divided by the time from the first '
+        "data sent to the last progress. Interruption: the longest time without such progress "
+        "while the user was sending. Packet delay: one way, from the user’s interface to the "
+        "host’s, of all data packets. Throughput variation: standard deviation over mean of "
+        "the new data that arrives in each second.</p>"
+    )
+    return "\n".join(parts)
+
+
+def _figures_table(results: list[RunResult]) -> str:
+    heads = "".join(f'<th scope="col">{_text(_name(each, results))}</th>' for each in results)
+    bodies: list[str] = []
+    lines: list[str] = []
+    user: str | None = None
+
+    def close() -> None:
+        kind = ' class="user"' if user else ""
+        bodies.append(f"<tbody{kind}>{''.join(lines)}</tbody>")
+
+    for row in rows(results):
+        if row.user != user:
+            close()
+            lines, user = [], row.user
+            lines.append(
+                f'<tr><th scope="rowgroup" class="group" colspan="{len(results) + 1}">'
+                f"{_text(user)}</th></tr>"
+            )
+        lines.append(_figures_row(row))
+    close()
+    return (
+        '<div class="wide"><table><caption>The runs side by side.</caption>'
+        f'<thead><tr><th class="text" scope="col">figure</th>{heads}</tr></thead>'
+        f"{''.join(bodies)}</table></div>"
+    )
+
+
+def _figures_row(row: Row) -> str:
+    unit = f'<span class="unit">{_text(row.unit)}</span>' if row.unit else ""
+    cells = "".join(f"<td>{_text(cell)}</td>" for cell in row.cells)
+    kind = ' class="key"' if row.key else ""
+    return f'<tr{kind}><th scope="row">{_text(row.label)}{unit}</th>{cells}</tr>'
+
+
+def _figure(plot: Plot, caption: str) -> str:
+    svg = plot.svg.replace(
+        "<svg ", f'<svg role="img" aria-label="{html.escape(plot.description)}" ', 1
+    )
+    return f"<figure>{svg}<figcaption>{_text(caption)}</figcaption></figure>"
+
+
+def _table(caption: str, heads: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """A table whose first columns, up to the first number, are text."""
+    head = "".join(f'<th scope="col">{_text(each)}</th>' for each in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td{' class=text' if isinstance(cell, _Words) else ''}>{_text(cell)}</td>"
+            for cell in line
+        )
+        + "</tr>"
+        for line in lines
+    )
+    for index, cell in enumerate(lines[0] if lines else ()):
+        if isinstance(cell, _Words):
+            head = head.replace(
+                f'<th scope="col">{_text(heads[index])}<',
+                f'<th scope="col" class="text">{_text(heads[index])}<',
+                1,
+            )
+    return (
+        f'<div class="wide"><table><caption>{_text(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+class _Words(str):
+    """A cell set to the left."""
+
+
+def _run(result: RunResult, anchor: str, name: str) -> str:
+    about = _PROTOCOLS.get(result.protocol, "")
+    parts = [f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{_text(name)}</h2>']
+    parts.append(f'<p class="soft">{_text(about)} · run directory {_text(result.run)}</p>')
+    if result.state != "done":
+        parts.append(
+            f'<p class="failed"><b>{_text(result.state)}</b>: {_text(result.reason or "")} '
+            "Below is what was recorded until then.</p>"
+        )
+    plot = throughput(result, anchor + "t")
+    if plot:
+        parts.append(
+            _figure(
+                plot,
+                "New data that arrived at the host in each second, by the link it came over, and "
+                "the goodput (black). Light bands: associated with an access point; dark bands: "
+                "handover; red on the axis: interruptions over 0.5 s.",
+            )
+        )
+    plot = queue_rates(result, anchor + "q")
+    if plot:
+        parts.append(
+            _figure(
+                plot,
+                "Rates of the switch queues. Lines: measured from the queues’ counters (frames, "
+                "with headers). Bands: from the lowest (dotted, the solved path flow) to the "
+                "highest rate that the controller set.",
+            )
+        )
+    parts += [_interruptions(result), _paths(result), _queues(result), _solves(result)]
+    parts += [_quality(result), _environment(result), "</section>"]
+    return "\n".join(part for part in parts if part)
+
+
+def _interruptions(result: RunResult) -> str:
+    lines = [
+        (_Words(user), number(each.start_s, 2), number(each.length_s, 2), _Words(each.cause))
+        for user, found in result.users.items()
+        for each in found.interruptions
+    ]
+    if not lines:
+        if not any(user.series for user in result.users.values()):
+            return ""
+        return "<h3>Interruptions</h3><p>None over 0.5 s.</p>"
+    return "<h3>Interruptions</h3>" + _table(
+        "Times over 0.5 s in which a user was sending and nothing became complete at the host.",
+        ("user", "start (s)", "length (s)", "cause"),
+        lines,
+    )
+
+
+def _paths(result: RunResult) -> str:
+    lines = [
+        (
+            _Words(user),
+            _Words(share.via),
+            _Words(share.client),
+            whole(share.data_bytes),
+            whole(share.data_packets),
+            whole(share.lost_packets),
+            whole(share.retransmissions),
+            whole(share.reinjections),
+            milliseconds(share.mean_packet_delay_s),
+            milliseconds(share.p95_packet_delay_s),
+            f"{share.first_s:.1f}–{share.last_s:.1f}",
+            _Words(share.closed),
+        )
+        for user, found in result.users.items()
+        for share in found.subflows
+    ]
+    if not lines:
+        return ""
+    return "<h3>Subflows</h3>" + _table(
+        "What each subflow carried. Data: bytes that reached the host here first.",
+        (
+            "user",
+            "over",
+            "from",
+            "data (bytes)",
+            "packets",
+            "lost",
+            "retrans.",
+            "reinj.",
+            "delay (ms)",
+            "p95 (ms)",
+            "time (s)",
+            "end",
+        ),
+        lines,
+    )
+
+
+def _queues(result: RunResult) -> str:
+    lines = [
+        (
+            _Words(queue.port),
+            whole(queue.queue_id),
+            _Words(queue.user or NOTHING),
+            _Words(queue.via or NOTHING),
+            whole(queue.tx_bytes),
+            whole(queue.tx_errors),
+            whole(len(queue.settings)),
+            " … ".join(megabits(rate) for rate in queue.settings[-1][1:])
+            if queue.settings
+            else NOTHING,
+        )
+        for queue in result.queues
+    ]
+    if not lines:
+        return ""
+    return "<h3>Queues</h3>" + _table(
+        "Switch queues: bytes sent, and the rates that were set last.",
+        ("port", "queue", "user", "over", "sent (bytes)", "errors", "times set", "last (Mbit/s)"),
+        lines,
+    )
+
+
+def _solves(result: RunResult) -> str:
+    if not result.solve_log:
+        return ""
+    lines = [
+        (
+            number(solve.t_s, 2),
+            _Words(solve.trigger or NOTHING),
+            f"{solve.relative_gap:.1e}" if solve.relative_gap is not None else NOTHING,
+            milliseconds(solve.solve_time_s),
+            _Words(
+                "; ".join(
+                    f"{flow.get('user', '?')} over {flow.get('via', '?')} "
+                    f"{megabits(_number(flow.get('rate_bps')))}"
+                    for flow in solve.path_flows
+                )
+            ),
+        )
+        for solve in result.solve_log
+    ]
+    return "<h3>Solves</h3>" + _table(
+        "Each solution of the flow allocation, with the gap its certificate leaves.",
+        ("time (s)", "trigger", "relative gap", "solved in (ms)", "path flows (Mbit/s)"),
+        lines,
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _quality(result: RunResult) -> str:
+    lines = [
+        (
+            _Words(each.file),
+            whole(each.packets),
+            whole(each.snap_length_bytes),
+            whole(each.dropped),
+            _Words("yes" if each.damaged else "no"),
+            whole(each.large_packets),
+            whole(each.unmapped_bytes),
+            _Words(each.position),
+            _Words(each.clock),
+        )
+        for each in result.captures
+    ]
+    parts = ['<div class="box"><h3>Data quality</h3>']
+    checks = []
+    for name, user in result.users.items():
+        if user.bytes_agree is None:
+            said = "the transfer did not complete, so the byte counts are not compared"
+            checks.append(f'<li>{_text(name)}: <span class="bad">{said}</span></li>')
+        else:
+            state = ("ok", "agree") if user.bytes_agree else ("bad", "do not agree")
+            checks.append(
+                f"<li>{_text(name)}: {whole(user.data_bytes)} data bytes captured and "
+                f"{whole(user.iperf_bytes)} + 37 sent by iperf3 "
+                f'<span class="{state[0]}">{state[1]}</span></li>'
+            )
+    parts.append(f'<ul class="plain">{"".join(checks)}</ul>' if checks else "")
+    if lines:
+        parts.append(
+            _table(
+                "Captures.",
+                (
+                    "file",
+                    "packets",
+                    "snap length (bytes)",
+                    "drops",
+                    "damaged",
+                    "over 1526 bytes",
+                    "unmapped (bytes)",
+                    "position",
+                    "clock",
+                ),
+                lines,
+            )
+        )
+    else:
+        parts.append("<p>No captures.</p>")
+    if result.remarks:
+        items = "".join(f"<li>{_text(each)}</li>" for each in result.remarks)
+        parts.append(f'<ul class="plain">{items}</ul>')
+    return "".join(parts) + "</div>"
+
+
+def _environment(result: RunResult) -> str:
+    if not result.environment:
+        return ""
+    lines: list[str] = []
+
+    def walk(prefix: str, value: Any) -> None:
+        if isinstance(value, dict) and value:
+            for key, each in value.items():
+                walk(f"{prefix}.{key}" if prefix else str(key), each)
+        else:
+            lines.append(f"{prefix} = {value}")
+
+    walk("", result.environment)
+    return (
+        f"<details><summary>Environment</summary><pre>{_text(chr(10).join(lines))}</pre></details>"
+    )

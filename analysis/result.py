@@ -1,0 +1,255 @@
+"""What an analysis of one run finds; `RunResult.to_json` is what result.json holds."""
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """A time in which a user was sending and nothing reached the host in order.
+
+    Attributes
+    ----------
+    start_s : float
+        Run time of the last progress before, seconds.
+    length_s : float
+        Until the next progress.
+    cause : str
+        "handover", "link", "start-up", "sender idle", "loss" or "queueing".
+    """
+
+    start_s: float
+    length_s: float
+    cause: str
+
+
+@dataclass(frozen=True)
+class PathShare:
+    """What one subflow carried over one of its user's interfaces.
+
+    A subflow of multipath TCP has one interface; the single TCP connection of a user that hands
+    over has several, and so several of these.
+
+    Attributes
+    ----------
+    data_bytes : int
+        Data bytes that reached the host here first.
+    payload_bytes, data_packets : int
+        Sent here, repeated ones included (at the host where the sender was not recorded).
+    lost_packets : int or None
+        Sent here and not seen at the host.
+    retransmissions, reinjections : int
+        Repeated on this subflow; data repeated from another (or this) subflow.
+    mean_packet_delay_s, p95_packet_delay_s : float or None
+        One way.
+    first_s, last_s : float
+        Run time of the first and the last data packet.
+    closed : str
+        How the subflow ended: "orderly", "reset" or "open".
+    """
+
+    interface: str
+    via: str
+    client: str
+    server: str
+    joined: bool
+    data_bytes: int
+    payload_bytes: int
+    data_packets: int
+    lost_packets: int | None
+    retransmissions: int
+    reinjections: int
+    mean_packet_delay_s: float | None
+    p95_packet_delay_s: float | None
+    first_s: float
+    last_s: float
+    closed: str
+
+
+@dataclass(frozen=True)
+class Series:
+    """Rates at the host in steps of `step_s` from run time `start_s`, bit/s.
+
+    `goodput_bps` counts data when it is complete from the start; `arriving_bps` new data when it
+    arrives, for each link it came over.
+    """
+
+    start_s: float
+    step_s: float
+    goodput_bps: list[float]
+    arriving_bps: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class UserResult:
+    """One user's figures. Those that could not be measured are ``None``.
+
+    Attributes
+    ----------
+    goodput_bps : float or None
+        Data complete at the host, divided by the time from the first sent data to the last
+        progress (not shorter than the planned duration, if the transfer did not complete).
+    data_bytes : int
+        Data bytes of the connection seen in captures, each counted once.
+    iperf_bytes : int or None
+        What iperf3's client says it sent.
+    completed : bool
+        iperf3 ended without an error, and all data up to the connection's orderly end was
+        acknowledged.
+    bytes_agree : bool or None
+        `data_bytes` is `iperf_bytes` + 37 (iperf3's cookie); ``None`` if not completed.
+    throughput_cov : float or None
+        Coefficient of variation of the new data that arrives in each full second.
+    duplicate_bytes : int
+        Payload that arrived at the host beyond `data_bytes`.
+    """
+
+    goodput_bps: float | None
+    data_bytes: int
+    longest_interruption_s: float | None
+    interruptions: list[Interruption]
+    mean_packet_delay_s: float | None
+    p95_packet_delay_s: float | None
+    throughput_cov: float | None
+    subflows: list[PathShare]
+    offered_bps: float | None = None
+    iperf_bytes: int | None = None
+    completed: bool = False
+    bytes_agree: bool | None = None
+    iperf_error: str | None = None
+    protocol: str | None = None
+    fallback: bool = False
+    closed: str | None = None
+    sending_start_s: float | None = None
+    sending_end_s: float | None = None
+    matched_packets: int = 0
+    lost_packets: int | None = None
+    retransmissions: int = 0
+    reinjections: int = 0
+    duplicate_bytes: int = 0
+    series: Series | None = None
+
+
+@dataclass(frozen=True)
+class QueueResult:
+    """A switch queue: what was set and what it sent.
+
+    Attributes
+    ----------
+    tx_bytes : int
+        Sent while the run was sampled.
+    settings : list of [t_s, min_bps, max_bps]
+        As deployed by the controller.
+    rates : list of [t_s, rate_bps]
+        From the difference of two samples, at the time of the later one.
+    """
+
+    datapath: str
+    port: str
+    queue_id: int
+    user: str | None
+    via: str | None
+    tx_bytes: int
+    tx_errors: int
+    settings: list[list[float]]
+    rates: list[list[float]]
+
+
+@dataclass(frozen=True)
+class CaptureQuality:
+    """How far a capture can be trusted."""
+
+    file: str
+    node: str
+    interface: str
+    position: str
+    packets: int
+    snap_length_bytes: int | None
+    received: int | None
+    dropped: int | None
+    damaged: bool
+    large_packets: int
+    unmapped_bytes: int
+    clock: str
+    recorder: str
+    remarks: list[str]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A time in which something held for a user: in range of an access point, a handover."""
+
+    user: str
+    kind: str
+    start_s: float
+    end_s: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Solve:
+    """One solution of the flow allocation, as the controller logged it."""
+
+    t_s: float
+    trigger: str
+    relative_gap: float | None
+    solve_time_s: float | None
+    path_flows: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything the analysis says about one run; see docs/analysis.md for each figure."""
+
+    state: str
+    reason: str | None
+    run: str
+    scenario: str
+    protocol: str
+    seed: int | None
+    backend: str
+    users: dict[str, UserResult]
+    jain: float | None
+    solves: int
+    handovers: int
+    fingerprint: str = ""
+    created: str = ""
+    duration_s: float | None = None
+    goodput_bps: float | None = None
+    reference_goodput_bps: float | None = None
+    associations: int = 0
+    queues: list[QueueResult] = field(default_factory=list)
+    captures: list[CaptureQuality] = field(default_factory=list)
+    capture_drops: int | None = None
+    remarks: list[str] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    solve_log: list[Solve] = field(default_factory=list)
+    environment: dict[str, Any] = field(default_factory=dict)
+    references_bps: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def mean_user_goodput_bps(self) -> float | None:
+        """Average over the users that were measured."""
+        found = [each.goodput_bps for each in self.users.values() if each.goodput_bps is not None]
+        return sum(found) / len(found) if found else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for result.json; numbers that are not finite become ``None``."""
+        plain: dict[str, Any] = _finite({"format": FORMAT, **asdict(self)})
+        plain["mean_user_goodput_bps"] = self.mean_user_goodput_bps
+        # environment.json lies beside result.json.
+        del plain["environment"]
+        return plain
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

@@ -1,0 +1,392 @@
+"""From a run directory to its result."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from analysis.measure import Clock, Interface, Recorded, User, measure_user
+from analysis.result import (
+    Band,
+    CaptureQuality,
+    QueueResult,
+    RunResult,
+    Solve,
+    UserResult,
+)
+from analysis.rundirectory import Event, JsonObject, RunDirectory, read_run
+from captures import Capture, connections, merge, read
+
+_CLOCK_TOLERANCE_S = 1e-3
+
+
+def analyse(run_directory: str | Path) -> RunResult:
+    """Measure one run from the files it left.
+
+    Parameters
+    ----------
+    run_directory : str or Path
+        A failed or interrupted run gives what can be measured, `state` "failed" and a `reason`.
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    RunDirectoryError
+        If the path is no run directory.
+    """
+    files = read_run(Path(run_directory))
+    remarks = list(files.remarks)
+    state, reason = _state(files)
+    plan_users = _mapping(files.plan.get("users"))
+    host_plan = _mapping(files.plan.get("host"))
+
+    host_name = str(host_plan.get("name", "host"))
+    quality: list[CaptureQuality] = []
+    host_files = [str(each) for each in host_plan.get("captures") or []]
+    host = _recorded(files, host_name, host_files, quality, remarks)
+    users: dict[str, UserResult] = {}
+    senders: dict[str, tuple[User, Recorded | None]] = {}
+    for name, described in plan_users.items():
+        user = _user(str(name), _mapping(described), files.traffic)
+        interfaces = _mapping(_mapping(described).get("interfaces"))
+        paths = [str(_mapping(each).get("capture") or "") for each in interfaces.values()]
+        senders[user.name] = (user, _recorded(files, user.name, paths, quality, remarks))
+    clock = _clock(files, [host, *(sender for _, sender in senders.values())], remarks)
+    for name, (user, sender) in senders.items():
+        users[name] = measure_user(user, host, sender, clock, files.events, remarks)
+    if not users:
+        remarks.append("no users in plan.json: nothing to measure")
+    _check_clock(users, remarks)
+
+    goodputs = [each.goodput_bps for each in users.values() if each.goodput_bps is not None]
+    references = {
+        str(key): float(value)
+        for key, value in _mapping(files.plan.get("reference_goodput_bps")).items()
+        if isinstance(value, int | float)
+    }
+    protocol = str(files.run.get("protocol", ""))
+    dropped = [each.dropped for each in quality if each.dropped is not None]
+    duration = files.plan.get("duration_s")
+    seed = files.run.get("seed")
+    return RunResult(
+        state=state,
+        reason=reason,
+        run=files.path.resolve().name,
+        scenario=str(files.run.get("scenario", "")),
+        protocol=protocol,
+        seed=seed if isinstance(seed, int) else None,
+        backend=str(files.run.get("backend", "")),
+        users=users,
+        jain=jain(goodputs),
+        solves=len(files.of_kind("solve")),
+        handovers=sum(
+            each.data.get("phase", "begin") == "begin" for each in files.of_kind("handover")
+        ),
+        fingerprint=str(files.run.get("fingerprint", "")),
+        created=str(files.run.get("created", "")),
+        duration_s=float(duration) if isinstance(duration, int | float) else None,
+        goodput_bps=sum(goodputs) if goodputs else None,
+        reference_goodput_bps=references.get(protocol),
+        associations=sum(
+            each.data.get("state") == "associated" for each in files.of_kind("association")
+        ),
+        queues=_queues(files),
+        captures=quality,
+        capture_drops=sum(dropped) if dropped else None,
+        remarks=remarks,
+        bands=_bands(files, list(users)),
+        solve_log=[_solve(each) for each in files.of_kind("solve")],
+        environment=files.environment,
+        references_bps=references,
+    )
+
+
+def write(run_directory: str | Path) -> RunResult:
+    """Analyse a run and write result.json into its directory.
+
+    Parameters
+    ----------
+    run_directory : str or Path
+
+    Returns
+    -------
+    RunResult
+
+    Raises
+    ------
+    RunDirectoryError
+        If the path is no run directory.
+    OSError
+        If the file cannot be written.
+    """
+    result = analyse(run_directory)
+    text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
+    (Path(run_directory) / "result.json").write_text(text)
+    return result
+
+
+def jain(rates: Sequence[float]) -> float | None:
+    """Jain's fairness index of some rates: 1 if equal, 1/n if one has everything.
+
+    Parameters
+    ----------
+    rates : sequence of float
+        Any unit.
+
+    Returns
+    -------
+    float or None
+        ``None`` for no rates, or only zeros (Jain, Chiu, Hawe 1984, DEC-TR-301).
+    """
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else None
+
+
+def _mapping(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _state(files: RunDirectory) -> tuple[str, str | None]:
+    states = files.of_kind("state")
+    last = str(states[-1].data.get("state", "")) if states else ""
+    if last == "done":
+        return "done", None
+    said = states[-1].data.get("reason") if states else None
+    errors = files.of_kind("error")
+    if not said and errors:
+        data = errors[-1].data
+        said = data.get("message") or data.get("reason") or data.get("error")
+        if not said:
+            said = json.dumps(data)
+    if not said:
+        said = f"the run ended in state {last!r}" if last else "the run never started"
+    return "failed", str(said)
+
+
+def _user(name: str, described: JsonObject, traffic: dict[str, JsonObject]) -> User:
+    def number(key: str) -> float | None:
+        value = described.get(key)
+        return float(value) if isinstance(value, int | float) else None
+
+    interfaces = tuple(
+        Interface(str(key), str(_mapping(each).get("via", key)), str(_mapping(each).get("address")))
+        for key, each in _mapping(described.get("interfaces")).items()
+    )
+    return User(
+        name=name,
+        port=int(number("port") or 0),
+        interfaces=interfaces,
+        offered_bps=number("offered_bps"),
+        start_s=number("start_s") or 0.0,
+        duration_s=number("duration_s"),
+        client=traffic.get(f"{name}-client", {}),
+        server=traffic.get(f"{name}-server", {}),
+    )
+
+
+def _recorded(
+    files: RunDirectory,
+    node: str,
+    paths: list[str],
+    quality: list[CaptureQuality],
+    remarks: list[str],
+) -> Recorded | None:
+    """Read one node's captures; positions in `paths` number the interfaces."""
+    found: list[Capture | None] = []
+    for relative in paths:
+        try:
+            found.append(read(files.path / relative))
+        except (OSError, ValueError) as error:
+            reason = "is missing" if isinstance(error, FileNotFoundError) else f"({error})"
+            remarks.append(f"capture {relative or '(no file)'} of {node} {reason}")
+            found.append(None)
+    present = [(index, each) for index, each in enumerate(found) if each is not None]
+    if not present:
+        return None
+    merged = merge([each for _, each in present])
+    # Numbered by the plan's interfaces, also where a file is missing.
+    for position, (index, _) in reversed(list(enumerate(present))):
+        merged.interface[merged.interface == position] = index
+    recorded = Recorded(merged, connections(merged))
+    unmapped = sum(
+        each.forward.unmapped_bytes + each.backward.unmapped_bytes for each in recorded.connections
+    )
+    for index, capture in present:
+        quality.append(_quality(files, node, paths[index], capture, unmapped))
+        remarks.extend(f"{paths[index]}: {remark}" for remark in capture.remarks)
+        dropped = quality[-1].dropped
+        if dropped:
+            remarks.append(f"{paths[index]}: the recorder dropped {dropped} packets")
+    return recorded
+
+
+def _quality(
+    files: RunDirectory, node: str, relative: str, capture: Capture, unmapped: int
+) -> CaptureQuality:
+    stem = Path(relative).name.split(".")[0]
+    counters: JsonObject = {}
+    for event in files.of_kind("capture_stop"):
+        if event.node == node and event.data.get("interface") in (stem, None):
+            counters = event.data
+
+    def counter(key: str, in_file: int | None) -> int | None:
+        value = counters.get(key)
+        return value if isinstance(value, int) else in_file
+
+    snap = [each.snap_length_bytes for each in capture.interfaces]
+    ticks = {each.ticks_per_second for each in capture.interfaces}
+    names = {1_000_000: "microseconds", 1_000_000_000: "nanoseconds"}
+    clock = ", ".join(names.get(each, f"1/{each} s") for each in sorted(ticks))
+    return CaptureQuality(
+        file=relative,
+        node=node,
+        interface=stem,
+        position=str(counters.get("position") or f"{node}, on the interface, after its queue"),
+        packets=capture.frames,
+        snap_length_bytes=snap[0] if snap and snap[0] else None,
+        received=counter("received", capture.received),
+        dropped=counter("dropped", capture.dropped),
+        damaged=capture.damaged,
+        large_packets=capture.large_frames,
+        unmapped_bytes=unmapped,
+        clock=f"wall clock of one kernel, {clock}" if clock else "",
+        recorder=capture.application,
+        remarks=list(capture.remarks),
+    )
+
+
+def _clock(files: RunDirectory, sides: list[Recorded | None], remarks: list[str]) -> Clock:
+    for event in files.of_kind("state"):
+        epoch = event.data.get("epoch_s")
+        if isinstance(epoch, int | float):
+            return Clock(round(epoch * 1e9))
+    firsts = [
+        int(side.packets.time_ns[0]) for side in sides if side is not None and len(side.packets)
+    ]
+    if firsts:
+        remarks.append(
+            "no event says when the traffic began: times count from the first captured packet"
+        )
+    return Clock(min(firsts, default=0))
+
+
+def _check_clock(users: dict[str, UserResult], remarks: list[str]) -> None:
+    for name, user in users.items():
+        means = [share.mean_packet_delay_s for share in user.subflows]
+        if any(mean is not None and mean < -_CLOCK_TOLERANCE_S for mean in means):
+            remarks.append(f"{name}: negative one-way delays, the captures' clocks differ")
+
+
+def _solve(event: Event) -> Solve:
+    data = event.data
+
+    def number(key: str) -> float | None:
+        value = data.get(key)
+        return float(value) if isinstance(value, int | float) else None
+
+    flows = data.get("path_flows")
+    return Solve(
+        t_s=event.t_s,
+        trigger=str(data.get("trigger", "")),
+        relative_gap=number("relative_gap"),
+        solve_time_s=number("solve_time_s"),
+        path_flows=[each for each in flows if isinstance(each, dict)]
+        if isinstance(flows, list)
+        else [],
+    )
+
+
+def _queues(files: RunDirectory) -> list[QueueResult]:
+    """Queues that were sampled or set, with their rates over time."""
+    settings: dict[tuple[str, int], list[Event]] = {}
+    for event in files.of_kind("queue_set"):
+        number = event.data.get("queue_id")
+        if isinstance(number, int):
+            settings.setdefault((str(event.data.get("port", "")), number), []).append(event)
+    samples: dict[tuple[str, int], list[JsonObject]] = {}
+    for row in files.samples:
+        number = row.get("queue_id")
+        if row.get("kind") == "queue" and isinstance(number, int | float) and number == number:
+            samples.setdefault((str(row.get("port", "")), int(number)), []).append(row)
+    found: list[QueueResult] = []
+    for port, number in sorted(settings.keys() | samples.keys()):
+        rows = [
+            row
+            for row in samples.get((port, number), [])
+            if isinstance(row.get("t_s"), int | float)
+            and isinstance(row.get("tx_bytes"), int | float)
+        ]
+        rows.sort(key=lambda row: float(row["t_s"]))
+        rates: list[list[float]] = []
+        total = 0
+        for before, after in pairwise(rows):
+            seconds = float(after["t_s"]) - float(before["t_s"])
+            sent = int(after["tx_bytes"]) - int(before["tx_bytes"])
+            if sent < 0:
+                # The queue was made anew; its counter started again.
+                sent = int(after["tx_bytes"])
+            total += sent
+            if seconds > 0:
+                rates.append([float(after["t_s"]), 8 * sent / seconds])
+        if rows:
+            total += int(rows[0]["tx_bytes"])
+        events = settings.get((port, number), [])
+        about = next((event.data for event in reversed(events) if event.data.get("user")), {})
+        errors = [int(row["tx_errors"]) for row in rows if isinstance(row.get("tx_errors"), int)]
+        found.append(
+            QueueResult(
+                datapath=str((rows[-1] if rows else {}).get("datapath") or port.split("-")[0]),
+                port=port,
+                queue_id=number,
+                user=str(about["user"]) if about.get("user") else None,
+                via=str(about["via"]) if about.get("via") else None,
+                tx_bytes=total,
+                tx_errors=max(errors, default=0),
+                settings=[
+                    [event.t_s, float(event.data["min_bps"]), float(event.data["max_bps"])]
+                    for event in events
+                    if isinstance(event.data.get("min_bps"), int | float)
+                    and isinstance(event.data.get("max_bps"), int | float)
+                ],
+                rates=rates,
+            )
+        )
+    return found
+
+
+def _bands(files: RunDirectory, users: list[str]) -> list[Band]:
+    """When each user was associated, and its handovers."""
+    end_s = max((event.t_s for event in files.events), default=0.0)
+    bands: list[Band] = []
+    for user in users:
+        since: dict[str, float] = {}
+        handover: Event | None = None
+        for event in files.events:
+            if event.node != user:
+                continue
+            if event.kind == "association":
+                name = str(event.data.get("access_point", ""))
+                state = event.data.get("state")
+                if state == "associated":
+                    since.setdefault(name, event.t_s)
+                elif state in ("dissociating", "dissociated") and name in since:
+                    bands.append(
+                        Band(user, "associated", since.pop(name), event.t_s, f"with {name}")
+                    )
+            elif event.kind == "handover":
+                if event.data.get("phase", "begin") == "begin":
+                    handover = event
+                elif handover is not None:
+                    label = f"{handover.data.get('from', '?')} → {handover.data.get('to', '?')}"
+                    bands.append(Band(user, "handover", handover.t_s, event.t_s, label))
+                    handover = None
+        bands.extend(
+            Band(user, "associated", start, end_s, f"with {name}") for name, start in since.items()
+        )
+        if handover is not None:
+            bands.append(Band(user, "handover", handover.t_s, end_s, "handover not finished"))
+    return bands

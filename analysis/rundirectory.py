@@ -1,0 +1,181 @@
+"""The files of a run directory, read as far as they are there and intact."""
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+JsonObject = dict[str, Any]
+
+
+class RunDirectoryError(Exception):
+    """The path is no run directory; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of events.jsonl."""
+
+    t_s: float
+    kind: str
+    node: str
+    data: JsonObject
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """What a run left behind.
+
+    Attributes
+    ----------
+    run : dict
+        Table `run` of run.toml.
+    plan : dict
+        plan.json: host, users, captures.
+    events : list of Event
+        In order of the file.
+    samples : list of dict
+        Counters of ports and queues.
+    environment : dict
+    traffic : dict
+        iperf3's JSON, by file stem ("ship1-client").
+    remarks : list of str
+        Files that are missing or damaged.
+    """
+
+    path: Path
+    run: JsonObject
+    plan: JsonObject
+    events: list[Event]
+    samples: list[JsonObject]
+    environment: JsonObject
+    traffic: dict[str, JsonObject]
+    remarks: list[str] = field(default_factory=list)
+
+    def of_kind(self, *kinds: str) -> list[Event]:
+        """Events of these kinds, in order."""
+        return [event for event in self.events if event.kind in kinds]
+
+
+def read_run(path: Path) -> RunDirectory:
+    """Read a run directory.
+
+    Parameters
+    ----------
+    path : Path
+        A directory with at least run.toml or events.jsonl.
+
+    Returns
+    -------
+    RunDirectory
+
+    Raises
+    ------
+    RunDirectoryError
+        If the path is no directory, or holds neither of the two files.
+    """
+    if not path.is_dir():
+        raise RunDirectoryError(f"{path}: expected a run directory, but there is none")
+    if not (path / "run.toml").exists() and not (path / "events.jsonl").exists():
+        raise RunDirectoryError(
+            f"{path}: expected a run directory with run.toml or events.jsonl, found neither"
+        )
+    remarks: list[str] = []
+    run: JsonObject = {}
+    try:
+        run = dict(tomllib.loads((path / "run.toml").read_text()).get("run", {}))
+    except FileNotFoundError:
+        remarks.append("run.toml is missing")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        remarks.append(f"run.toml cannot be read: {error}")
+    events = [event for line in _lines(path / "events.jsonl", remarks) if (event := _event(line))]
+    samples = _lines(path / "samples.jsonl", remarks, optional=True)
+    if not samples:
+        samples = _parquet(path / "samples.parquet", remarks)
+    traffic = {
+        file.stem: _object(file, remarks) for file in sorted((path / "traffic").glob("*.json"))
+    }
+    return RunDirectory(
+        path=path,
+        run=run,
+        plan=_object(path / "plan.json", remarks),
+        events=events,
+        samples=samples,
+        environment=_object(path / "environment.json", remarks, optional=True),
+        traffic=traffic,
+        remarks=remarks,
+    )
+
+
+def _object(file: Path, remarks: list[str], *, optional: bool = False) -> JsonObject:
+    try:
+        found = json.loads(file.read_text(errors="replace"))
+    except FileNotFoundError:
+        if not optional:
+            remarks.append(f"{file.name} is missing")
+        return {}
+    except json.JSONDecodeError as error:
+        remarks.append(f"{file.name} is no JSON: {error}")
+        return {}
+    if not isinstance(found, dict):
+        remarks.append(f"{file.name}: expected a JSON object, found {type(found).__name__}")
+        return {}
+    return found
+
+
+def _lines(file: Path, remarks: list[str], *, optional: bool = False) -> list[JsonObject]:
+    """Objects of a JSON-lines file; a last line that was cut off is normal after a crash."""
+    try:
+        text = file.read_text(errors="replace")
+    except FileNotFoundError:
+        if not optional:
+            remarks.append(f"{file.name} is missing")
+        return []
+    found: list[JsonObject] = []
+    bad = 0
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError:
+            bad += 1
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+        else:
+            bad += 1
+    if bad:
+        remarks.append(f"{file.name}: {bad} lines are no JSON objects and were left out")
+    return found
+
+
+def read_lines(file: Path) -> list[JsonObject]:
+    """Objects of a JSON-lines file; nothing if it is missing."""
+    return _lines(file, [], optional=True)
+
+
+def _event(line: JsonObject) -> Event | None:
+    t_s, data = line.get("t_s"), line.get("data")
+    if not isinstance(t_s, int | float):
+        return None
+    return Event(
+        float(t_s),
+        str(line.get("kind", "")),
+        str(line.get("node") or ""),
+        data if isinstance(data, dict) else {},
+    )
+
+
+def _parquet(file: Path, remarks: list[str]) -> list[JsonObject]:
+    if not file.exists():
+        return []
+    import pandas
+
+    try:
+        table = pandas.read_parquet(file)
+    except (OSError, ValueError) as error:
+        remarks.append(f"{file.name} cannot be read: {error}")
+        return []
+    return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]

@@ -1,0 +1,159 @@
+"""Policies: which path every subflow takes, and at what rate. Pure.
+
+``shortest`` sends each subflow along the path of least delay and allocates nothing.
+``fdm`` solves the routing-assignment problem with the flow deviation method and gives every
+subflow a guaranteed and a greatest rate on each trunk that it crosses.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import fdm
+from fdm.queues import QueueRate, queue_rates
+
+from .network import Attachment, ControlledNetwork, Trunk
+from .view import View
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Leaving `datapath` by `port`; `trunk` is None on the hop to the server."""
+
+    datapath: str
+    port: str
+    trunk: Trunk | None
+
+
+@dataclass(frozen=True)
+class Subflow:
+    """The path of one attachment's traffic to the server, and its rate on each trunk hop."""
+
+    attachment: Attachment
+    path: tuple[Hop, ...]
+    rate_bps: float | None = None
+    """Rate as solved; None where the policy allocates nothing."""
+    queues: Mapping[tuple[str, str], QueueRate] = field(default_factory=dict)
+    """(datapath, port) of a trunk hop → rates of the subflow's queue there."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A decision for every attached subflow, with the solution behind it if there is one."""
+
+    subflows: tuple[Subflow, ...]
+    solution: fdm.Solution | None = None
+
+
+def allocate(network: ControlledNetwork, view: View) -> Allocation:
+    """Decide by the network's policy for what is attached in `view`."""
+    attached = view.attached(network)
+    graph = _directed_trunks(network, view)
+    paths = {a: _shortest_path(network, graph, a.datapath) for a in attached}
+    reachable = tuple(a for a in attached if paths[a] is not None)
+    if network.policy == "fdm":
+        return _flow_deviation(network, graph, reachable)
+    # An address that moves between interfaces may be attached twice for a moment.
+    latest = {a.address: a for a in reachable}
+    return Allocation(tuple(Subflow(a, paths[a] or ()) for a in latest.values()))
+
+
+def _directed_trunks(network: ControlledNetwork, view: View) -> tuple[tuple[Hop, str], ...]:
+    """Every usable direction of every trunk, as (hop, datapath it leads to)."""
+    directed = []
+    for t in network.trunks:
+        if {(t.a_datapath, t.a_port), (t.b_datapath, t.b_port)} & view.down_ports:
+            continue
+        directed.append((Hop(t.a_datapath, t.a_port, t), t.b_datapath))
+        directed.append((Hop(t.b_datapath, t.b_port, t), t.a_datapath))
+    return tuple(directed)
+
+
+def _shortest_path(
+    network: ControlledNetwork, graph: Sequence[tuple[Hop, str]], origin: str
+) -> tuple[Hop, ...] | None:
+    """The path of least propagation delay from `origin` to the server (Dijkstra)."""
+    last = Hop(network.server.datapath, network.server.port, None)
+    best: dict[str, float] = {origin: 0.0}
+    queue: list[tuple[float, int, str, tuple[Hop, ...]]] = [(0.0, 0, origin, ())]
+    pushed = 0
+    while queue:
+        delay_s, _, node, path = heapq.heappop(queue)
+        if node == network.server.datapath:
+            return (*path, last)
+        for hop, head in graph:
+            if hop.datapath != node or hop.trunk is None:
+                continue
+            through = delay_s + hop.trunk.delay_s
+            if through < best.get(head, float("inf")):
+                best[head] = through
+                pushed += 1
+                heapq.heappush(queue, (through, pushed, head, (*path, hop)))
+    return None
+
+
+def _flow_deviation(
+    network: ControlledNetwork,
+    graph: Sequence[tuple[Hop, str]],
+    attached: Sequence[Attachment],
+) -> Allocation:
+    """Solve, then read each subflow's path and rate from the path flows."""
+    demands = [d for d in network.demands if any(a.user == d.user for a in attached)]
+    if not demands:
+        return Allocation(())
+    user_node, server_node = "user {}".format, f"server {network.server.name}"
+    meaning: list[Attachment | Hop] = []
+    links: list[fdm.Link] = []
+    for attachment in attached:
+        meaning.append(attachment)
+        links.append(
+            fdm.Link(user_node(attachment.user), attachment.datapath, attachment.rate_bps, 0.0)
+        )
+    for hop, head in graph:
+        assert hop.trunk is not None
+        meaning.append(hop)
+        links.append(fdm.Link(hop.datapath, head, hop.trunk.rate_bps, hop.trunk.delay_s))
+    last = Hop(network.server.datapath, network.server.port, None)
+    meaning.append(last)
+    links.append(fdm.Link(last.datapath, server_node, network.server.rate_bps, 0.0))
+
+    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
+    graph_network = fdm.Network(nodes, links)
+    solution = fdm.solve(
+        graph_network,
+        [fdm.Demand(user_node(d.user), server_node, d.rate_bps) for d in demands],
+        packet_bits=network.mean_packet_bits,
+        kappa=network.delay_coefficient,
+    )
+    rates = queue_rates(graph_network, solution, capacity_share=network.capacity_share)
+
+    subflows = []
+    for attachment in attached:
+        flows = []
+        queues: dict[tuple[str, str], QueueRate] = {}
+        for index, demand in enumerate(demands):
+            if demand.user != attachment.user:
+                continue
+            for flow in solution.path_flows[index]:
+                if meaning[flow.path[0]] is attachment:
+                    flows.append(flow)
+        if not flows:
+            continue
+        main = max(flows, key=lambda flow: flow.rate_bps)
+        hops = [meaning[link] for link in main.path[1:]]
+        index = next(i for i, d in enumerate(demands) if d.user == attachment.user)
+        for link, hop in zip(main.path[1:], hops, strict=True):
+            assert isinstance(hop, Hop)
+            if hop.trunk is not None:
+                queues[hop.datapath, hop.port] = rates[index, main.path, link]
+        subflows.append(
+            Subflow(
+                attachment,
+                tuple(hop for hop in hops if isinstance(hop, Hop)),
+                sum(flow.rate_bps for flow in flows),
+                queues,
+            )
+        )
+    return Allocation(tuple(subflows), solution)

@@ -1,0 +1,224 @@
+"""The commands that configure a planned network, as data. Pure.
+
+The adapter runs exactly these; ``--dry-run`` prints exactly these.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .plan import HostInterface, Medium, Plan, Port
+
+MODULES = (
+    "openvswitch",
+    "mac80211_hwsim",
+    "sch_htb",
+    "sch_netem",
+    "sch_ingress",
+    "cls_matchall",
+    "act_mirred",
+    "veth",
+)
+"""Kernel modules that the emulation uses; a module built into the kernel counts as well."""
+
+MPTCP_SUBFLOW_LIMIT = 8
+"""The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and the node in whose network namespace it runs (None: the machine's own)."""
+
+    argv: tuple[str, ...]
+    node: str | None = None
+
+    def __str__(self) -> str:
+        line = shlex.join(self.argv)
+        return line if self.node is None else f"[{self.node}] {line}"
+
+
+def node_commands(plan: Plan) -> list[Command]:
+    """Settings of every station and of the host, before any address exists."""
+    congestion = {t.user: t.congestion_control for t in plan.transfers}
+    commands = []
+    for node in (*plan.stations, plan.host.node):
+        settings = [
+            "net.ipv6.conf.all.disable_ipv6=1",
+            "net.ipv6.conf.default.disable_ipv6=1",
+            "net.ipv4.conf.all.rp_filter=0",
+            "net.ipv4.conf.default.rp_filter=0",
+            "net.ipv4.tcp_no_metrics_save=1",
+            "net.mptcp.enabled=1",
+        ]
+        if node in congestion:
+            settings.append(f"net.ipv4.tcp_congestion_control={congestion[node]}")
+        commands.append(Command(("sysctl", "-q", "-w", *settings), node))
+        # The kernel believes that MPTCP is blocked for an hour after lost SYNs (6.12 and later).
+        commands.append(
+            Command(("sysctl", "-q", "-e", "-w", "net.mptcp.blackhole_timeout=0"), node)
+        )
+        if plan.multipath:
+            accepted = str(MPTCP_SUBFLOW_LIMIT if node == plan.host.node else 0)
+            limits = ("subflows", str(MPTCP_SUBFLOW_LIMIT), "add_addr_accepted", accepted)
+            commands.append(Command(("ip", "mptcp", "limits", "set", *limits), node))
+    return commands
+
+
+def offload_commands(plan: Plan) -> list[Command]:
+    """Switch segmentation offload off where packets are recorded, so that they are packets."""
+    return [
+        Command(
+            ("ethtool", "-K", i.name, "tso", "off", "gso", "off", "gro", "off", "tx", "off"), i.node
+        )
+        for i in plan.host_interfaces
+        if not i.wireless
+    ]
+
+
+def host_commands(plan: Plan) -> list[Command]:
+    """The host's address, and how it reaches every station address.
+
+    The destination MAC is a placeholder: the last switch before the station writes the MAC of
+    the interface that is attached there.
+    """
+    host = plan.host
+    commands = [
+        Command(("ip", "address", "add", f"{host.address}/32", "dev", host.name), host.node),
+        Command(("ip", "link", "set", host.name, "up"), host.node),
+    ]
+    reached = {i.address: i for interfaces in plan.stations.values() for i in interfaces}
+    for address, interface in reached.items():
+        commands.append(_neighbour(host, address, interface.mac))
+        route = ("ip", "route", "replace", f"{address}/32", "dev", host.name, "src", host.address)
+        commands.append(Command(route, host.node))
+    return commands
+
+
+def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
+    """Give a station's interface its address, its routes and, under MPTCP, its endpoint.
+
+    Every address has a routing table of its own (``ip rule from ADDRESS``), so that a subflow
+    leaves by the interface whose address it uses; the main table prefers the first interface.
+    """
+    number = _number(plan, interface)
+    table = str(100 + number)
+    node, name, address = interface.node, interface.name, interface.address
+    route = ("ip", "route", "replace", f"{plan.host.address}/32", "dev", name, "src", address)
+    commands = [
+        Command(("ip", "address", "replace", f"{address}/32", "dev", name), node),
+        Command(("ip", "link", "set", name, "up"), node),
+        _neighbour(interface, plan.host.address, plan.host.mac),
+        Command((*route, "metric", table), node),
+        Command((*route, "table", table), node),
+    ]
+    if plan.multipath:
+        commands.append(
+            Command(
+                ("ip", "rule", "add", "from", address, "lookup", table, "priority", table), node
+            )
+        )
+    return commands
+
+
+def endpoint_added(plan: Plan, interface: HostInterface) -> Command:
+    """Let the kernel's path manager open subflows from this interface."""
+    number = str(_number(plan, interface))
+    endpoint = (interface.address, "dev", interface.name, "id", number, "subflow")
+    return Command(("ip", "mptcp", "endpoint", "add", *endpoint), interface.node)
+
+
+def endpoint_removed(plan: Plan, interface: HostInterface) -> Command:
+    """Close the interface's subflows at once; the kernel sends what they carried elsewhere."""
+    number = str(_number(plan, interface))
+    return Command(("ip", "mptcp", "endpoint", "delete", "id", number), interface.node)
+
+
+def interface_down(interface: HostInterface) -> list[Command]:
+    """Take a station's interface out of use, together with its address and routes."""
+    return [
+        Command(("ip", "address", "flush", "dev", interface.name), interface.node),
+        Command(("ip", "link", "set", interface.name, "down"), interface.node),
+    ]
+
+
+def medium_commands(medium: Medium) -> list[Command]:
+    """Propagation: what enters one interface leaves by the other, `delay_s` later."""
+    node = medium.name
+    netem = ["netem", "limit", str(medium.limit_packets)]
+    netem += ["delay", f"{round(medium.delay_s * 1e6)}us"]
+    if medium.loss:
+        netem += ["loss", f"{medium.loss * 100:.6f}%"]
+    commands = []
+    for inside, outside in ((medium.a, medium.b), (medium.b, medium.a)):
+        no_ipv6 = f"net.ipv6.conf.{inside}.disable_ipv6=1"
+        redirect = ("action", "mirred", "egress", "redirect", "dev", outside)
+        commands += [
+            Command(("sysctl", "-q", "-e", "-w", no_ipv6), node),
+            Command(("ip", "link", "set", inside, "up"), node),
+            Command(("tc", "qdisc", "add", "dev", inside, "root", *netem), node),
+            Command(("tc", "qdisc", "add", "dev", inside, "ingress"), node),
+            Command(("tc", "filter", "add", "dev", inside, "ingress", "matchall", *redirect), node),
+        ]
+    return commands
+
+
+def port_commands(ports: Iterable[Port]) -> list[Command]:
+    """Switch ports: no IPv6 chatter of their own; leaf buffers sized before OVS makes leaves.
+
+    HTB gives a class without its own leaf a FIFO of the device's transmit queue length, so
+    this length is the buffer of every queue that the controller will create.
+    """
+    commands = []
+    for port in ports:
+        commands.append(
+            Command(("sysctl", "-q", "-e", "-w", f"net.ipv6.conf.{port.name}.disable_ipv6=1"))
+        )
+        if port.buffer_packets is not None:
+            length = ("txqueuelen", str(port.buffer_packets))
+            commands.append(Command(("ip", "link", "set", port.name, *length)))
+    return commands
+
+
+def shaping_command(ports: Iterable[Port]) -> Command | None:
+    """One transaction that gives every shaped port its root HTB and default queue 0."""
+    argv = ["ovs-vsctl", "--timeout=30"]
+    shaped = [port for port in ports if port.rate_bps is not None]
+    for number, port in enumerate(shaped):
+        rate = str(port.rate_bps)
+        argv += ["--", "set", "Port", port.name, f"qos=@s{number}"]
+        argv += ["--", f"--id=@s{number}", "create", "QoS", "type=linux-htb"]
+        argv += [f"other-config:max-rate={rate}", f"queues:0=@q{number}"]
+        argv += ["--", f"--id=@q{number}", "create", "Queue", f"other-config:max-rate={rate}"]
+    return Command(tuple(argv)) if shaped else None
+
+
+def shaping_removal(ports: Iterable[Port]) -> Command | None:
+    """Forget the QoS of every shaped port, and the rows that nothing else refers to."""
+    argv = ["ovs-vsctl", "--timeout=30"]
+    shaped = [port for port in ports if port.rate_bps is not None]
+    for port in shaped:
+        argv += ["--", "--if-exists", "clear", "Port", port.name, "qos"]
+    return Command(tuple(argv)) if shaped else None
+
+
+def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
+    """iperf3 on either side of a user's connection; under MPTCP through mptcpize(8)."""
+    transfer = next(t for t in plan.transfers if t.user == user)
+    argv = ["mptcpize", "run"] if transfer.multipath else []
+    argv += ["iperf3", "--json", "--port", str(transfer.port)]
+    if server:
+        return Command((*argv, "--server", "--one-off"), plan.host.node)
+    argv += ["--client", plan.host.address, "--time", f"{transfer.duration_s:g}"]
+    argv += ["--bitrate", str(transfer.rate_bps), "--length", str(transfer.block_bytes)]
+    return Command(tuple(argv), user)
+
+
+def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:
+    where = (address, "lladdr", mac, "dev", interface.name, "nud", "permanent")
+    return Command(("ip", "neighbour", "replace", *where), interface.node)
+
+
+def _number(plan: Plan, interface: HostInterface) -> int:
+    return 1 + [i.name for i in plan.stations[interface.node]].index(interface.name)

@@ -1,0 +1,158 @@
+"""The controller's process as the testbed sees it: associations in, records out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scenarios import Scenario
+
+from ..controller import network as description
+from .events import EventLog
+from .plan import OPENFLOW_PORT, Plan
+from .processes import EmulationError, Process
+
+READY_TIMEOUT_S = 180.0
+ACCESS_RATE_BPS = 100e6
+"""Rate of a station's own link to a relay, and of the host's: never the bottleneck here."""
+
+
+def controlled_network(plan: Plan, scenario: Scenario) -> description.ControlledNetwork:
+    """What the controller is told about the planned network. Pure."""
+    attachments = []
+    for user, interfaces in plan.stations.items():
+        for interface in interfaces:
+            if interface.wireless:
+                ends = [(radio.access_point, radio.interface) for radio in plan.radios]
+            else:
+                ends = [wire.b for wire in plan.wires if wire.a == (interface.node, interface.name)]
+            attachments += [
+                description.Attachment(
+                    user=user,
+                    interface=interface.name,
+                    address=interface.address,
+                    mac=interface.mac,
+                    datapath=datapath,
+                    port=port,
+                    rate_bps=ACCESS_RATE_BPS,
+                    wireless=interface.wireless,
+                )
+                for datapath, port in ends
+            ]
+    shore = next(s for s in plan.switches if s.name == plan.host.relay)
+    return description.ControlledNetwork(
+        policy="fdm" if plan.protocol == "fdm" else "shortest",
+        datapaths=tuple(description.Datapath(s.name, s.dpid) for s in plan.switches),
+        ports=tuple(
+            description.Port(s.name, p.name, p.number) for s in plan.switches for p in s.ports
+        ),
+        attachments=tuple(attachments),
+        trunks=tuple(
+            description.Trunk(
+                u.relay, u.relay_port, shore.name, u.shore_port, u.rate_bps, u.delay_s
+            )
+            for u in plan.uplinks
+        ),
+        server=description.Server(
+            plan.host.node,
+            plan.host.address,
+            plan.host.mac,
+            shore.name,
+            shore.ports[0].name,
+            ACCESS_RATE_BPS,
+        ),
+        demands=tuple(
+            description.Demand(t.user, t.rate_bps * scenario.header_overhead)
+            for t in plan.transfers
+        ),
+        mean_packet_bits=scenario.mean_packet_bits,
+        delay_coefficient=scenario.kappa,
+        capacity_share=scenario.capacity_share,
+    )
+
+
+class ControllerProcess:
+    """A running controller."""
+
+    def __init__(self, process: Process, events: EventLog) -> None:
+        self._process = process
+        self._events = events
+        self._lock = threading.Lock()
+        self._reader = threading.Thread(target=self._read, daemon=True, name="controller")
+        self._reader.start()
+
+    def report(self, user: str, access_point: str, associated: bool) -> None:
+        """Tell the controller that a station joined or left an access point."""
+        line = {"user": user, "access_point": access_point, "associated": associated}
+        with self._lock:
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(line) + "\n")
+            self._process.stdin.flush()
+
+    def wait_until_deployed(self) -> None:
+        """Return when the first assignment is in force.
+
+        Raises
+        ------
+        CommandError
+            If that does not happen in time.
+        EmulationError
+            If the controller reports a fault instead.
+        """
+        first = self._events.wait_for(
+            lambda e: e["kind"] == "assignment" or _is_controller_error(e), READY_TIMEOUT_S
+        )
+        if first is None:
+            raise self._process.failure(f"deployed nothing within {READY_TIMEOUT_S:g} s")
+        if first["kind"] == "error":
+            raise EmulationError(f"controller: {first['data']['message']}")
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                self._events.write("error", "controller", message=f"not a record: {line.strip()}")
+                continue
+            self._events.write(record["kind"], record["node"], record["t_mono_s"], **record["data"])
+        if self._process.wait(5.0):
+            failure = self._process.failure(f"ended with status {self._process.status}")
+            self._events.write("error", "controller", message=str(failure))
+
+    def close(self) -> None:
+        """End it: its input ends, and so does it."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.close()
+        except BrokenPipeError:
+            pass
+        if self._process.wait(10.0) is None:
+            self._process.stop()
+        self._reader.join(5.0)
+
+
+@contextmanager
+def controller(
+    plan: Plan, scenario: Scenario, run_dir: Path, ovsdb: str, events: EventLog
+) -> Iterator[ControllerProcess]:
+    """A controller for the planned network runs inside the block, in its own process."""
+    file = run_dir / "network.json"
+    description.save(controlled_network(plan, scenario), file)
+    argv = [sys.executable, "-m", "tactical.controller", "--network", str(file)]
+    argv += ["--port", str(OPENFLOW_PORT), "--ovsdb", ovsdb]
+    process = ControllerProcess(
+        Process(argv, run_dir / "logs" / "controller.log", piped=True), events
+    )
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def _is_controller_error(event: dict[str, object]) -> bool:
+    return event["kind"] == "error" and event["node"] == "controller"

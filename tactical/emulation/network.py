@@ -1,0 +1,222 @@
+"""A planned network, built with Mininet on the machine's own kernel.
+
+Mininet's nodes, veth links and OVS switches are used one by one rather than through its
+``Mininet`` object, which would change system-wide limits and needs a topology it owns.
+Commands run with ``mnexec``, never through a node's shell, so that threads may issue them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from mininet.link import Intf, Link
+from mininet.node import Node, OVSSwitch
+
+from ..host.process import CommandError, run
+from . import commands, radios
+from .commands import Command
+from .plan import OPENFLOW_PORT, HostInterface, Plan
+from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
+
+ASSOCIATION_TIMEOUT_S = 30.0
+
+
+class _ControllerAddress(NamedTuple):
+    """What Mininet's OVSSwitch asks of a controller."""
+
+    name: str
+    protocol: str
+    ip: str
+    port: int
+
+    def IP(self) -> str:
+        return self.ip
+
+
+class Network:
+    """The running network of one plan; leaves nothing behind when it is closed.
+
+    Parameters
+    ----------
+    plan
+        What to build.
+    run_dir
+        Where logs go.
+    """
+
+    def __init__(self, plan: Plan, run_dir: Path) -> None:
+        self.plan = plan
+        self._run_dir = run_dir
+        self._nodes: dict[str, Node] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Network:
+        try:
+            self._remove_leftovers()
+            self._build()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    # -- commands inside nodes -----------------------------------------------------------
+
+    def argv(self, command: Command) -> tuple[str, ...]:
+        """The command as run from the machine's own namespaces."""
+        if command.node is None or command.node not in self._nodes:
+            return command.argv
+        return ("mnexec", "-a", str(self._nodes[command.node].pid), *command.argv)
+
+    def run(self, command: Command, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
+        """Run a command in its node and return its output.
+
+        Raises
+        ------
+        CommandError
+            If it fails.
+        """
+        return run(self.argv(command), timeout_s=timeout_s).stdout
+
+    def start(self, command: Command, log: Path, stdout: Path | None = None) -> Process:
+        """Start a command in its node."""
+        return Process(self.argv(command), log, stdout)
+
+    # -- associations --------------------------------------------------------------------
+
+    def associate(self, interface: HostInterface, access_point: str) -> None:
+        """Associate a station's radio; returns when it is associated."""
+        self.run(Command(("ip", "link", "set", interface.name, "up"), interface.node))
+        argv = radios.associate_command(interface.name, self.plan.radio(access_point))
+        self.run(Command(argv, interface.node), ASSOCIATION_TIMEOUT_S)
+
+    def dissociate(self, interface: HostInterface) -> None:
+        """Leave the access point; returns when that is done."""
+        self.run(Command(radios.dissociate_command(interface.name), interface.node))
+
+    # -- building ------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        plan = self.plan
+        OVSSwitch.setup()
+        for name in (*plan.stations, plan.host.node, *(m.name for m in plan.media)):
+            node = Node(name)
+            self._stack.callback(node.terminate)
+            self._nodes[name] = node
+        switches = {}
+        for planned in plan.switches:
+            switch = OVSSwitch(
+                planned.name,
+                inNamespace=False,
+                dpid=f"{planned.dpid:016x}",
+                protocols="OpenFlow13",
+            )
+            switches[planned.name] = switch
+        for wire in plan.wires:
+            self._connect(switches, wire.a, wire.b)
+        self._bring_up_radios(switches)
+        everything = [port for switch in plan.switches for port in switch.ports]
+        self._all(commands.port_commands(everything))
+        self._all(commands.node_commands(plan))
+        self._all(commands.offload_commands(plan))
+        for medium in plan.media:
+            self._all(commands.medium_commands(medium))
+        controller = _ControllerAddress("controller", "tcp", "127.0.0.1", OPENFLOW_PORT)
+        for switch in switches.values():
+            self._stack.callback(switch.stop, deleteIntfs=False)
+            switch.start([controller])
+        if (shaping := commands.shaping_command(everything)) is not None:
+            if (removal := commands.shaping_removal(everything)) is not None:
+                self._stack.callback(self._quietly, removal)
+            self.run(shaping)
+        self._all(commands.host_commands(plan))
+
+    def _connect(
+        self, switches: dict[str, OVSSwitch], a: tuple[str, str], b: tuple[str, str]
+    ) -> None:
+        macs = {i.name: i.mac for i in self.plan.host_interfaces}
+        numbers: dict[str, int] = {}
+        for planned in self.plan.switches:
+            for port in planned.ports:
+                macs[port.name] = port.mac
+                numbers[port.name] = port.number
+        ends = [self._nodes.get(node) or switches[node] for node, _ in (a, b)]
+        link = Link(
+            ends[0],
+            ends[1],
+            port1=numbers.get(a[1]),
+            port2=numbers.get(b[1]),
+            intfName1=a[1],
+            intfName2=b[1],
+            addr1=macs.get(a[1], _medium_mac(a[1])),
+            addr2=macs.get(b[1], _medium_mac(b[1])),
+        )
+        self._stack.callback(link.delete)
+
+    def _bring_up_radios(self, switches: dict[str, OVSSwitch]) -> None:
+        if not self.plan.radios:
+            return
+        wireless = [i for i in self.plan.host_interfaces if i.wireless]
+        devices = radios.free_devices()
+        needed = len(wireless) + len(self.plan.radios)
+        if len(devices) < needed:
+            raise EmulationError(f"{needed} radios are needed, but only {len(devices)} are free")
+        for radio in self.plan.radios:
+            device = devices.pop(0)
+            self._rename(device.interface, radio.interface, radio.bssid)
+            self._stack.callback(self._return_radio, device, radio.interface, None)
+            access_point = radios.start_access_point(radio, self._run_dir)
+            self._stack.callback(access_point.stop)
+            Intf(radio.interface, node=switches[radio.access_point], port=1)
+        for interface in wireless:
+            device = devices.pop(0)
+            node = self._nodes[interface.node]
+            self.run(Command(("iw", "phy", device.phy, "set", "netns", str(node.pid))))
+            self._stack.callback(self._return_radio, device, interface.name, node)
+            self._rename(device.interface, interface.name, interface.mac, interface.node)
+
+    def _rename(self, old: str, new: str, mac: str, node: str | None = None) -> None:
+        self.run(Command(("ip", "link", "set", old, "down"), node))
+        self.run(Command(("ip", "link", "set", old, "name", new, "address", mac), node))
+        if node is not None:
+            self.run(Command(("ip", "link", "set", new, "up"), node))
+
+    def _return_radio(self, device: radios.Device, name: str, node: Node | None) -> None:
+        where = None if node is None else node.name
+        self._quietly(Command(("ip", "link", "set", name, "down"), where))
+        self._quietly(Command(("ip", "link", "set", name, "name", device.interface), where))
+        if node is not None:
+            # The machine's own namespace is that of this process.
+            argv = ("iw", "phy", device.phy, "set", "netns", "1")
+            self._quietly(Command(argv, where))
+
+    def _remove_leftovers(self) -> None:
+        """Remove bridges and interfaces of our names that a crashed run left here."""
+        for planned in self.plan.switches:
+            self.run(Command(("ovs-vsctl", "--timeout=30", "--if-exists", "del-br", planned.name)))
+            for port in planned.ports:
+                if Path(f"/sys/class/net/{port.name}").exists():
+                    self._quietly(Command(("ip", "link", "delete", port.name)))
+
+    def _all(self, many: Iterable[Command]) -> None:
+        for command in many:
+            self.run(command)
+
+    def _quietly(self, command: Command) -> None:
+        """Run a command whose failure must not stop the clearing away of the rest."""
+        try:
+            self.run(command)
+        except CommandError as error:
+            with (self._run_dir / "logs" / "cleanup.log").open("a") as log:
+                log.write(f"{error}\n")
+
+
+def _medium_mac(name: str) -> str:
+    """A MAC for an interface inside a medium; nothing ever sends to it."""
+    number = sum(name.encode()) % 65536
+    return f"02:ac:00:fe:{number >> 8:02x}:{number & 255:02x}"

@@ -1,0 +1,98 @@
+"""Radios: mac80211_hwsim devices, hostapd access points, association with iw."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..host.process import CommandError, run
+from .plan import Radio
+from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
+
+READY_TIMEOUT_S = 30.0
+_SYSFS = Path("/sys/class/ieee80211")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A simulated radio: its wireless device and the network interface on it."""
+
+    phy: str
+    interface: str
+
+
+@contextmanager
+def simulated_radios(count: int) -> Iterator[None]:
+    """`count` radios exist inside the block.
+
+    Raises
+    ------
+    CommandError
+        If the module cannot be loaded.
+    EmulationError
+        If it is loaded already, for somebody else.
+    """
+    if count == 0:
+        yield
+        return
+    if Path("/sys/module/mac80211_hwsim").exists():
+        raise EmulationError(
+            "mac80211_hwsim is loaded already, with radios that belong to somebody else: "
+            "end what uses them, then `modprobe --remove mac80211_hwsim`"
+        )
+    run(("modprobe", "mac80211_hwsim", f"radios={count}"), timeout_s=COMMAND_TIMEOUT_S)
+    try:
+        yield
+    finally:
+        run(("modprobe", "--remove", "mac80211_hwsim"), timeout_s=COMMAND_TIMEOUT_S)
+
+
+def free_devices() -> list[Device]:
+    """The simulated radios in the machine's own network namespace, in order of number."""
+    found = []
+    for phy in sorted(_SYSFS.iterdir(), key=lambda p: int(re.sub(r"\D", "", p.name))):
+        device = (phy / "device").resolve()
+        if "hwsim" in str(device):
+            found += [Device(phy.name, net.name) for net in sorted((device / "net").iterdir())]
+    return found
+
+
+def start_access_point(radio: Radio, run_dir: Path) -> Process:
+    """Run hostapd on the radio's interface until the returned process is stopped.
+
+    The network is open: association is what the experiment is about, not authentication.
+    """
+    configuration = run_dir / "logs" / f"hostapd-{radio.access_point}.conf"
+    configuration.write_text(
+        f"interface={radio.interface}\n"
+        "driver=nl80211\n"
+        f"ssid={radio.ssid}\n"
+        "hw_mode=g\n"
+        f"channel={radio.channel}\n"
+        "ieee80211n=1\n"
+        "wmm_enabled=1\n"
+        "ap_isolate=1\n"
+    )
+    process = Process(
+        ("hostapd", str(configuration)), run_dir / "logs" / f"hostapd-{radio.access_point}.log"
+    )
+    try:
+        process.wait_for_text("AP-ENABLED", READY_TIMEOUT_S)
+    except CommandError:
+        process.stop()
+        raise
+    return process
+
+
+def associate_command(interface: str, radio: Radio) -> tuple[str, ...]:
+    """Associate and wait for the result (iw(8), ``connect -w``)."""
+    where = (radio.ssid, str(radio.frequency_mhz), radio.bssid)
+    return ("iw", "dev", interface, "connect", "-w", *where)
+
+
+def dissociate_command(interface: str) -> tuple[str, ...]:
+    """Leave the access point."""
+    return ("iw", "dev", interface, "disconnect")

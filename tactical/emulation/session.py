@@ -1,0 +1,169 @@
+"""What the worker does: run one or more prepared run directories on this machine, in turn.
+
+::
+
+    configured ──► running ──► collecting ──► done
+         │            │             │
+         └────────────┴─────────────┴──────► failed (with the reason)
+
+Open vSwitch and the radios are started once for all runs; every run has its own network,
+controller and recorders.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import tomllib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import scenarios
+from scenarios import Scenario
+
+from ..host.process import CommandError
+from .control import controller
+from .environment import HostSampler, write_environment
+from .events import EventLog
+from .movement import Movement
+from .network import Network
+from .openvswitch import open_vswitch
+from .plan import Plan, make_plan
+from .processes import EmulationError, Process
+from .radios import simulated_radios
+from .recording import recorders
+from .traffic import clients, servers
+
+FINISH_GRACE_S = 30.0
+"""How long after its nominal end an iperf3 client may take to exchange results."""
+DRAIN_S = 1.0
+"""How long recorders go on after the traffic: the longest path delay, several times over."""
+
+
+def run_all(run_dirs: Sequence[Path]) -> int:
+    """Run each prepared directory; returns 0 if all ended as ``done``, else 1."""
+    prepared = [(run_dir, *_load(run_dir)) for run_dir in run_dirs]
+    radios = max(
+        len(plan.radios) + sum(i.wireless for i in plan.host_interfaces) for _, _, plan in prepared
+    )
+    failed = 0
+    try:
+        with ExitStack() as stack:
+            ovsdb = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
+            stack.enter_context(simulated_radios(radios))
+            for run_dir, scenario, plan in prepared:
+                failed += not _run(run_dir, scenario, plan, ovsdb)
+    except (CommandError, EmulationError) as error:
+        for run_dir, _, _ in prepared:
+            _fail_if_unfinished(run_dir, str(error))
+        return 1
+    return 1 if failed else 0
+
+
+def _load(run_dir: Path) -> tuple[Scenario, Plan]:
+    text = (run_dir / "run.toml").read_text()
+    header = tomllib.loads(text)["run"]
+    scenario = scenarios.from_toml(text, "scenario", str(run_dir)).build(header["seed"])
+    return scenario, make_plan(scenario, header["protocol"])
+
+
+def _run(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str) -> bool:
+    with EventLog(run_dir) as events:
+        try:
+            _emulate(run_dir, scenario, plan, ovsdb, events)
+        except Exception as error:
+            kind = (
+                ""
+                if isinstance(error, CommandError | EmulationError)
+                else f"{type(error).__name__}: "
+            )
+            events.write("state", "run", state="failed", reason=f"{kind}{error}")
+            if not kind:
+                return False
+            raise
+        except KeyboardInterrupt:
+            events.write("state", "run", state="failed", reason="interrupted")
+            raise
+        except SystemExit:
+            # Mininet's way of giving up; its message is in the worker's log.
+            events.write("state", "run", state="failed", reason="Mininet gave up: see worker.log")
+            raise
+        events.write("state", "run", state="done")
+    return True
+
+
+def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: EventLog) -> None:
+    events.write("state", "run", state="configured")
+    with ExitStack() as stack:
+        network = stack.enter_context(Network(plan, run_dir))
+        control = stack.enter_context(controller(plan, scenario, run_dir, ovsdb, events))
+        movement = Movement(scenario, network, control, events)
+        movement.start_position()
+        control.wait_until_deployed()
+        stack.enter_context(recorders(network, run_dir, events))
+        listening = stack.enter_context(servers(network, run_dir))
+        sampler = stack.enter_context(HostSampler(run_dir))
+        events.start()
+        epoch_s = time.time()
+        sending = stack.enter_context(clients(network, run_dir))
+        events.write("state", "run", state="running", epoch_s=epoch_s)
+        _follow(movement, events, sampler, sending, scenario.duration_s)
+        _finish(sending, listening, events, scenario.duration_s)
+        events.write("state", "run", state="collecting")
+        time.sleep(DRAIN_S)
+        write_environment(network, run_dir)
+
+
+def _follow(
+    movement: Movement,
+    events: EventLog,
+    sampler: HostSampler,
+    sending: dict[str, Process],
+    duration_s: float,
+) -> None:
+    over = threading.Event()
+
+    def wait_until(run_time_s: float) -> bool:
+        while (left := run_time_s - events.now_s) > 0:
+            if over.wait(min(left, 1.0)):
+                return False
+            _check_clients(sending, events.now_s, duration_s)
+        return not over.is_set()
+
+    try:
+        movement.follow(wait_until)
+    finally:
+        over.set()
+
+
+def _check_clients(sending: dict[str, Process], now_s: float, duration_s: float) -> None:
+    for user, process in sending.items():
+        if process.status and now_s < duration_s:
+            raise process.failure(f"the traffic of {user} ended at {now_s:.1f} s")
+
+
+def _finish(
+    sending: dict[str, Process],
+    listening: dict[str, Process],
+    events: EventLog,
+    duration_s: float,
+) -> None:
+    deadline_s = duration_s + FINISH_GRACE_S
+    for user, process in sending.items():
+        if process.wait(max(0.1, deadline_s - events.now_s)) is None:
+            events.write(
+                "error", user, message=f"iperf3 did not end within {deadline_s:g} s; stopped"
+            )
+        elif process.status:
+            events.write("error", user, message=str(process.failure("iperf3 failed")))
+    for process in listening.values():
+        process.wait(2.0)
+
+
+def _fail_if_unfinished(run_dir: Path, reason: str) -> None:
+    events = run_dir / "events.jsonl"
+    text = events.read_text() if events.exists() else ""
+    if '"state": "done"' not in text and '"state": "failed"' not in text:
+        with EventLog(run_dir) as log:
+            log.write("state", "run", state="failed", reason=reason)

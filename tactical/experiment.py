@@ -1,0 +1,354 @@
+"""The life of a run, as seen from the host: prepare directories, start the worker, follow it.
+
+::
+
+    defined ──► configured ──► running ──► collecting ──► done
+       │             │            │             │
+       └─────────────┴────────────┴─────────────┴───────► failed
+
+One worker process runs every request in turn, on this machine or inside one virtual machine;
+it writes ``events.jsonl``, which this side follows for progress.  A run whose worker dies
+keeps what it wrote and gets the state ``failed`` from this side.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import scenarios
+from scenarios import Experiment
+
+from .emulation import commands
+from .emulation.plan import Plan, make_plan
+from .emulation.radios import associate_command, dissociate_command
+from .emulation.recording import recorder_command
+from .host.machine import Machine, choose
+from .host.process import Child
+
+FOLLOW_PERIOD_S = 0.25
+STOP_GRACE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run to make."""
+
+    experiment: Experiment
+    protocol: str
+    seed: int
+    backend: str
+    runs_dir: Path
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Something happened in a run; `state` is the run's state after it."""
+
+    run_dir: Path
+    protocol: str
+    state: str
+    time_s: float | None
+    message: str
+
+
+def execute(
+    requests: Sequence[Request], *, progress: Callable[[Progress], None] = lambda _: None
+) -> list[Path]:
+    """Make the runs, all on one machine, and return their directories.
+
+    The directories hold everything but the analysis.  A run that fails has a last ``state``
+    event ``failed`` with the reason; that is no exception.
+
+    Raises
+    ------
+    HostError
+        If the backend is impossible here.
+    PlanError
+        If a scenario cannot be laid out.
+    KeyboardInterrupt
+        After everything that was started has been stopped.
+    """
+    plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
+    machine = choose(requests[0].backend)
+    run_dirs = [_prepare(r, plan, machine) for r, plan in zip(requests, plans, strict=True)]
+    followers = [
+        _Follower(run_dir, r.protocol) for run_dir, r in zip(run_dirs, requests, strict=True)
+    ]
+    child = machine.start(_worker(run_dirs), [run_dirs[0].parent], run_dirs[0] / "logs/worker.log")
+    interrupted = False
+    try:
+        _follow(child, followers, progress)
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
+    finally:
+        child.stop(STOP_GRACE_S)
+        for follower in followers:
+            for step in follower.read():
+                progress(step)
+            reason = "interrupted" if interrupted else _reason(child)
+            _close(follower, reason, progress)
+    return run_dirs
+
+
+def _follow(
+    child: Child, followers: Sequence[_Follower], progress: Callable[[Progress], None]
+) -> None:
+    while child.wait(FOLLOW_PERIOD_S) is None:
+        for follower in followers:
+            for step in follower.read():
+                progress(step)
+
+
+def _worker(run_dirs: Sequence[Path]) -> list[str]:
+    return [sys.executable, "-m", "tactical.emulation", *map(str, run_dirs)]
+
+
+def _reason(child: Child) -> str:
+    if child.failure:
+        return child.failure
+    said = " / ".join(child.last_lines(3))
+    return f"the worker ended with status {child.poll()} before the run was done: {said}"
+
+
+def _prepare(request: Request, plan: Plan, machine: Machine) -> Path:
+    """Make and fill a run directory: everything that is known before the run."""
+    experiment = request.experiment
+    scenario = experiment.build(request.seed)
+    fingerprint = scenarios.fingerprint(experiment)
+    parent = request.runs_dir.resolve() / scenario.name
+    created = datetime.now(UTC)
+    stamp = created.strftime("%Y%m%dT%H%M%SZ")
+    name = f"{stamp}-{request.protocol}-{request.seed}-{fingerprint}"
+    run_dir = parent / name
+    number = 1
+    while True:
+        try:
+            run_dir.mkdir(parents=True)
+            break
+        except FileExistsError:
+            number += 1
+            run_dir = parent / f"{name}.{number}"
+    for folder in ("captures", "traffic", "logs"):
+        (run_dir / folder).mkdir()
+    header = [
+        "[run]",
+        f'scenario = "{scenario.name}"',
+        f'protocol = "{request.protocol}"',
+        f"seed = {request.seed}",
+        f'backend = "{machine.name}"',
+        f'machine = "{machine.description}"',
+        f'host_kernel = "{platform.release()}"',
+        f'fingerprint = "{fingerprint}"',
+        f'created = "{created.isoformat(timespec="seconds")}"',
+    ]
+    resolved = scenarios.to_toml(experiment, "scenario")
+    (run_dir / "run.toml").write_text("\n".join(header) + "\n\n" + resolved)
+    (run_dir / "plan.json").write_text(json.dumps(_plan_document(plan, scenario), indent=1) + "\n")
+    _append_event(run_dir, "state", "run", state="defined")
+    return run_dir
+
+
+def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
+    """What analysis needs to know about the network that was built."""
+    users = {}
+    for transfer in plan.transfers:
+        interfaces = {}
+        for i in plan.stations[transfer.user]:
+            interfaces[i.name] = {"via": i.relay, "address": i.address, "capture": i.capture}
+        users[transfer.user] = {
+            "port": transfer.port,
+            "interfaces": interfaces,
+            "offered_bps": transfer.rate_bps,
+            "start_s": transfer.start_s,
+            "duration_s": transfer.duration_s,
+        }
+    return {
+        "host": {
+            "name": plan.host.node,
+            "address": plan.host.address,
+            "captures": [plan.host.capture],
+        },
+        "users": users,
+        "uplinks": [dataclasses.asdict(uplink) for uplink in plan.uplinks],
+        "duration_s": plan.duration_s,
+        "reference_goodput_bps": dict(scenario.reference_goodput_bps),
+    }
+
+
+class _Follower:
+    """Reads new events of one run as they are written."""
+
+    def __init__(self, run_dir: Path, protocol: str) -> None:
+        self.run_dir = run_dir
+        self.protocol = protocol
+        self.state = "defined"
+        self._offset = 0
+
+    def read(self) -> list[Progress]:
+        """What has happened since the last call; an incomplete last line waits."""
+        with (self.run_dir / "events.jsonl").open("rb") as stream:
+            stream.seek(self._offset)
+            text = stream.read()
+        complete = text[: text.rfind(b"\n") + 1]
+        self._offset += len(complete)
+        steps = []
+        for line in complete.splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if event["kind"] == "state":
+                self.state = event["data"]["state"]
+            message = _message(event)
+            if message is not None:
+                steps.append(
+                    Progress(self.run_dir, self.protocol, self.state, event["t_s"], message)
+                )
+        return steps
+
+
+def _message(event: dict[str, Any]) -> str | None:
+    """One line about an event for people who wait, or None if it is not worth one."""
+    data, node = event["data"], event["node"]
+    match event["kind"]:
+        case "state":
+            return f"{data['state']}: {data['reason']}" if "reason" in data else str(data["state"])
+        case "position":
+            return ""
+        case "association" if data["state"] in ("associated", "dissociated"):
+            preposition = "with" if data["state"] == "associated" else "from"
+            return f"{node} {data['state']} {preposition} {data['access_point']}"
+        case "solve":
+            return (
+                f"solved in {data['solve_time_s'] * 1e6:.0f} µs, gap {data['relative_gap']:.0e} "
+                f"({data['trigger']})"
+            )
+        case "assignment":
+            return f"deployed in {data['deploy_time_s'] * 1e3:.0f} ms ({data['trigger']})"
+        case "link_down" | "link_up":
+            return f"{node} {data['port']} {event['kind'].removeprefix('link_')}"
+        case "error":
+            return f"error: {node}: {data['message']}"
+    return None
+
+
+def _close(follower: _Follower, reason: str, progress: Callable[[Progress], None]) -> None:
+    """End the record of a run: a final state, and run time for the events of its set-up."""
+    if follower.state not in ("done", "failed"):
+        _append_event(follower.run_dir, "state", "run", state="failed", reason=reason)
+        for step in follower.read():
+            progress(step)
+    _fill_in_run_time(follower.run_dir)
+
+
+def _append_event(run_dir: Path, kind: str, node: str, **data: Any) -> None:
+    """An event by this side.  The worker numbers its own from 0; ours have no number."""
+    event = {"seq": None, "t_s": None, "t_mono_s": None, "kind": kind, "node": node, "data": data}
+    with (run_dir / "events.jsonl").open("a") as stream:
+        stream.write(json.dumps(event) + "\n")
+
+
+def _fill_in_run_time(run_dir: Path) -> None:
+    """Number the events in file order, and give those before the start their negative time."""
+    events = []
+    zero_s = None
+    for line in (run_dir / "events.jsonl").read_text(errors="replace").splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # the last line of a worker that was killed
+        events.append(event)
+        if zero_s is None and event["t_s"] is not None:
+            zero_s = event["t_mono_s"] - event["t_s"]
+    known = [e["t_mono_s"] for e in events if e["t_mono_s"] is not None]
+    for number, event in enumerate(events):
+        event["seq"] = number
+        if event["t_s"] is None and zero_s is not None:
+            # This side's events have no clock in common with the worker: first, or last.
+            moment = event["t_mono_s"] or (known[0] if number < len(events) / 2 else known[-1])
+            event["t_s"] = round(moment - zero_s, 6)
+    finished = run_dir / "events.jsonl.new"
+    finished.write_text("".join(json.dumps(event) + "\n" for event in events))
+    finished.replace(run_dir / "events.jsonl")
+
+
+def dry_run(requests: Sequence[Request]) -> list[str]:
+    """Every privileged command that :func:`execute` would cause, one a line.
+
+    ``[node]`` before a command means: in the network namespace of that node.
+    """
+    machine = choose(requests[0].backend)
+    parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
+    run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
+    lines = [f"# {machine.description}", shlex.join(machine.command(_worker(run_dirs), [parent]))]
+    for request, run_dir in zip(requests, run_dirs, strict=True):
+        scenario = request.experiment.build(request.seed)
+        plan = make_plan(scenario, request.protocol)
+        lines += ["", f"# {scenario.name}, {request.protocol}, seed {request.seed}"]
+        lines += [str(command) for command in _planned_commands(plan, scenario, run_dir)]
+    return lines
+
+
+def _planned_commands(
+    plan: Plan, scenario: scenarios.Scenario, run_dir: Path
+) -> list[commands.Command | str]:
+    ports = [port for switch in plan.switches for port in switch.ports]
+    lines: list[commands.Command | str] = ["# nodes, links and switches, through Mininet"]
+    nodes = (*plan.stations, plan.host.node, *(m.name for m in plan.media))
+    lines += [f"mnexec -cdn env PS1=… bash   # network namespace of {node}" for node in nodes]
+    for wire in plan.wires:
+        lines.append(
+            f"ip link add name {wire.a[1]} type veth peer name {wire.b[1]}   "
+            f"# {wire.a[0]} to {wire.b[0]}"
+        )
+    radios = len(plan.radios) + sum(i.wireless for i in plan.host_interfaces)
+    if radios:
+        lines.append(f"modprobe mac80211_hwsim radios={radios}")
+    lines += [f"hostapd {run_dir}/logs/hostapd-{r.access_point}.conf" for r in plan.radios]
+    for switch in plan.switches:
+        names = " ".join(f"-- add-port {switch.name} {port.name}" for port in switch.ports)
+        lines.append(f"ovs-vsctl add-br {switch.name} {names}")
+    lines.append("# settings, shaping, addresses")
+    lines += commands.port_commands(ports)
+    lines += commands.node_commands(plan)
+    lines += commands.offload_commands(plan)
+    for medium in plan.media:
+        lines += commands.medium_commands(medium)
+    if (shaping := commands.shaping_command(ports)) is not None:
+        lines.append(shaping)
+    lines += commands.host_commands(plan)
+    for interfaces in plan.stations.values():
+        for interface in interfaces:
+            if plan.multipath or interface is interfaces[0]:
+                lines += commands.interface_up(plan, interface)
+            if plan.multipath and not interface.wireless:
+                lines.append(commands.endpoint_added(plan, interface))
+    lines.append("# recorders and traffic")
+    lines += [recorder_command(plan, i, run_dir) for i in plan.host_interfaces]
+    for transfer in plan.transfers:
+        lines.append(commands.transfer_command(plan, transfer.user, server=True))
+        lines.append(commands.transfer_command(plan, transfer.user, server=False))
+    lines.append("# movement")
+    for change in scenario.coverage():
+        interface = plan.station_interface(change.station, change.access_point)
+        name = interface.name
+        lines.append(f"# {change.time_s:.3f} s")
+        if change.entering:
+            argv = associate_command(name, plan.radio(change.access_point))
+        else:
+            argv = dissociate_command(name)
+        lines.append(commands.Command(argv, change.station))
+        if plan.multipath:
+            endpoint = commands.endpoint_added if change.entering else commands.endpoint_removed
+            lines.append(endpoint(plan, interface))
+    return lines

@@ -212,7 +212,7 @@ def _tools() -> tuple[Tool, ...]:
 
 
 _VERSION_OPTIONS = {"ip": "-V", "tc": "-V", "hostapd": "-v", "ping": "-V", "busybox": ""}
-_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~.\w]*)?|\b\d{3}\b")
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~.\w]*)?|(?<=version )\d+|\b(?:\d{3}|20\d{6})\b")
 
 
 def _version(path: Path) -> str | None:

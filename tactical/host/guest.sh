@@ -28,7 +28,8 @@ export HOME=/root PYTHONDONTWRITEBYTECODE=1
 echo "tactical: guest is up after $(cut -d' ' -f1 /proc/uptime) s"
 
 exec 3<&0
-"$@" </dev/null 3<&- &
+# One stream: standard error has a port of its own, which would mix its lines with the others.
+"$@" </dev/null 2>&1 3<&- &
 worker=$!
 { cat <&3 >/dev/null; kill -TERM $worker; } 2>/dev/null &
 watcher=$!

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from fdm.certificate import largest_share
 from fdm.delay import Kleinrock
 from fdm.network import Demand, Network
-from fdm.routing import Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
+from fdm.routing import FITS, Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
 
 _KEPT_SLACK = 0.5
@@ -36,9 +36,6 @@ _CLOSE = 0.95
 
 _LARGEST_LOAD = 0.95
 """Utilisation at which phase 1 begins when the first routing does not fit."""
-
-_FITS = 1.0 - 1e-9
-"""Utilisation that counts as fitting: rounding must not fill a link."""
 
 
 class Start(NamedTuple):
@@ -94,12 +91,12 @@ def phase_1(
         routing, share = [{} for _ in demands], 0.0
     else:
         load = utilisation(network, link_flows(network, routing))
-        share = 1.0 if load < _FITS else _LARGEST_LOAD / load
+        share = 1.0 if load < FITS else _LARGEST_LOAD / load
         routing = scaled(routing, share)
     bound = math.inf
     iteration = 0
     while share < 1.0 and iteration < iterations:
-        if bound < 1.0 and share > _CLOSE * bound:
+        if bound * FITS < 1.0 and share > _CLOSE * bound:
             break
         iteration += 1
         flow = link_flows(network, routing)
@@ -112,7 +109,7 @@ def phase_1(
         routing = blend(routing, scaled(whole, share), step)
         flow = link_flows(network, routing)
         more = min(
-            (1.0 - _KEPT_SLACK) * (link.capacity_bps - f) / v
+            (1.0 - _KEPT_SLACK) * max(0.0, FITS * link.capacity_bps - f) / v
             for link, f, v in zip(network.links, flow, whole_flow, strict=True)
             if v > 0.0
         )

@@ -179,9 +179,8 @@ class _Restricted:
         for group, path in fresh:
             for link in path:
                 crowd[link] += self.rates[group]
-        with np.errstate(divide="ignore"):
-            room = float(np.min(np.where(crowd > 0.0, spare / crowd, np.inf)))
-        share = min(1e-2, 0.1 * room)
+        shared = crowd > 0.0
+        share = min(1e-2, 0.1 * float(np.min(spare[shared] / crowd[shared])))
         groups = {group for group, _ in fresh}
         shrink = np.where(np.isin(self.owner, list(groups)), 1.0 - share, 1.0)
         self.flow = self.flow * shrink

@@ -8,6 +8,10 @@ from fdm.shortest import Path, Shortest
 Routing = list[dict[Path, float]]
 """For each demand, its paths and their rates in bit/s. Rates of a demand add up to its rate."""
 
+FITS = 1.0 - 1e-9
+"""Utilisation up to which a link counts as not full. Delay grows without bound towards 1, and
+rounding must not fill a link."""
+
 
 def link_flows(network: Network, routing: Routing) -> list[float]:
     """Return the flow of every link in bit/s."""

@@ -48,8 +48,9 @@ class Solution:
     admitted_bps : tuple of float
         For each demand the rate that `path_flows` adds up to.
     fitting_share : float or None
-        Proof that no more than this multiple of all demands fits, a by-product of finding a start;
-        below 1 when `feasible` is false for want of capacity. None when no start had to be found.
+        Proof that no more than this multiple of all demands that have a path fits, a by-product of
+        finding a start. It is 1 or less when they do not fit (a full link has infinite delay), to
+        about 1e-6 for demands that just fill the network. None when no start had to be found.
     """
 
     feasible: bool

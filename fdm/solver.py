@@ -8,11 +8,11 @@ from fdm.certificate import certify, largest_share
 from fdm.delay import Kleinrock
 from fdm.flow_deviation import phase_1, phase_2
 from fdm.network import Demand, Network
-from fdm.routing import Routing, link_flows, scaled, utilisation
+from fdm.routing import FITS, Routing, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
 from fdm.solution import PathFlow, Solution
 
-_IMAGINARY_S = (100.0, 1e4, 1e6)
+_IMAGINARY_S = (100.0, 1e5, 1e8)
 """Lengths of the imaginary path, in seconds, for demands that may not fit."""
 
 _NOTHING_LEFT = 1e-9
@@ -126,7 +126,7 @@ def solve(
     )
     routing, steps, used, share = begun.routing, begun.iterations, METHODS[1], begun.share
     bound = begun.bound
-    if share < 1.0 and bound >= 1.0 and not classic:
+    if share < 1.0 and bound * FITS >= 1.0 and not classic:
         squeezed = _squeezed(network, connected, delay, routing, gap)
         steps, used, bound = steps + squeezed.iterations, METHODS[2], min(bound, squeezed.bound)
         if squeezed.routing is not None:
@@ -199,12 +199,12 @@ def _squeezed(
         )
         if left <= _NOTHING_LEFT:
             whole = _restored(routing, demands)
-            if utilisation(network, link_flows(network, whole)) < 1.0:
+            if utilisation(network, link_flows(network, whole)) < FITS:
                 return _Squeezed(whole, bound, steps)
         lengths = delay.lengths(network, link_flows(network, routing))
         shortest = shortest_paths(network, demands, lengths)
         bound = min(bound, largest_share(network, demands, lengths, shortest))
-        if bound < 1.0:
+        if bound * FITS < 1.0:
             break
     return _Squeezed(None, bound, steps)
 
@@ -240,7 +240,7 @@ def _pruned(
             demands,
         )
         flow = link_flows(network, kept)
-        if utilisation(network, flow) < 1.0:
+        if utilisation(network, flow) < FITS:
             after = certify(network, demands, flow, delay).relative_gap
             if after <= max(gap, before):
                 return kept

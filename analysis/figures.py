@@ -22,6 +22,14 @@ def in_order(results: Sequence[RunResult]) -> list[RunResult]:
     return sorted(results, key=place)
 
 
+def run_name(result: RunResult, results: Sequence[RunResult]) -> str:
+    """The protocol, with the seed where several runs share it."""
+    name = result.protocol or result.run
+    if sum(each.protocol == result.protocol for each in results) > 1:
+        name += f" #{result.seed}"
+    return name
+
+
 def megabits(value: float | None, digits: int = 3) -> str:
     """A rate in bit/s, written in Mbit/s."""
     return NOTHING if value is None else f"{value / 1e6:.{digits}f}"

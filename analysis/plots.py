@@ -17,8 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
-from analysis.figures import megabits
+from analysis.figures import megabits, run_name
 from analysis.result import QueueResult, RunResult, UserResult
 
 _INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
@@ -29,6 +30,8 @@ _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
 _ALARM = "#B2182B"
 _BAND, _HANDOVER = "#f1f3f5", "#c9d0d8"
 _WIDTH_IN = 9.6
+
+F64 = NDArray[np.float64]
 
 # `Any`: matplotlib types every key as a literal.
 _STYLE: Any = {
@@ -85,12 +88,16 @@ def throughput(run: RunResult, name: str) -> Plot | None:
     )
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_IN, 0.75 + 2.0 * len(users)), layout="constrained")
-        panels = figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        panels: list[Axes] = list(
+            figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        )
         for axes, (user, found) in zip(panels, users, strict=True):
             _throughput_panel(axes, run, user, found, links)
         panels[-1].set_xlabel("run time (s)")
         ends = [_end(found) for _, found in users]
         panels[0].set_xlim(min(0.0, *(_start(found) for _, found in users)), max(ends))
+        tops = [_highest_rates(found) for _, found in users]
+        _limit(panels, tops, max((found.offered_bps or 0) / 1e6 for _, found in users))
         handles: list[Artist] = [
             Patch(
                 facecolor=_LINKS[index % len(_LINKS)],
@@ -121,6 +128,17 @@ def throughput(run: RunResult, name: str) -> Plot | None:
         for user, found in users
     ]
     return Plot(svg, f"Throughput over time, {run.protocol}. {'; '.join(sentences)}.")
+
+
+def _highest_rates(found: UserResult) -> tuple[F64, F64]:
+    """Edges and heights of what is drawn for a user, Mbit/s."""
+    series = found.series
+    assert series is not None
+    edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1.0)
+    highest = np.array(series.goodput_bps)
+    if series.arriving_bps:
+        highest = np.maximum(highest, np.sum(list(series.arriving_bps.values()), axis=0))
+    return edges, highest / 1e6
 
 
 def _start(found: UserResult) -> float:
@@ -183,13 +201,43 @@ def _throughput_panel(
         )
     axes.set_ylabel("Mbit/s")
     axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
-    axes.set_ylim(bottom=0)
     axes.grid(axis="y", color=_GRID, linewidth=0.6)
+
+
+def _limit(
+    panels: Sequence[Axes],
+    steps: Sequence[tuple[F64, F64]],
+    offered_mbps: float,
+) -> None:
+    """Scale the rates so that one catching-up burst does not flatten everything else.
+
+    What is cut off carries its value.
+    """
+    every = np.concatenate([rates for _, rates in steps])
+    highest = float(every.max(initial=0.0))
+    top = max(1.7 * offered_mbps, 1.25 * float(np.percentile(every, 95)) if len(every) else 0.0)
+    if highest <= 1.15 * top or top <= 0:
+        panels[0].set_ylim(0, 1.08 * max(highest, offered_mbps) or 1.0)
+        return
+    panels[0].set_ylim(0, top)
+    for axes, (edges, rates) in zip(panels, steps, strict=True):
+        for index in np.flatnonzero(rates > top).tolist():
+            axes.annotate(
+                f"↑ {rates[index]:.0f}",
+                ((edges[index] + edges[index + 1]) / 2, top),
+                xytext=(0, -2),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                fontsize=7,
+                color=_INK,
+                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+            )
 
 
 def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
     """Goodput of all users together over time, one line a run."""
-    lines: list[tuple[RunResult, np.ndarray, np.ndarray]] = []
+    lines: list[tuple[RunResult, F64, F64]] = []
     for run in runs:
         series = [user.series for user in run.users.values() if user.series is not None]
         if not series:
@@ -200,7 +248,7 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         for each in series:
             at = int(each.start_s) - first
             total[at : at + len(each.goodput_bps)] += each.goodput_bps
-        lines.append((run, np.arange(first, last + 1), total))
+        lines.append((run, np.arange(first, last + 1, dtype=np.float64), total))
     if len(lines) < 2:
         return None
     with matplotlib.rc_context(_STYLE):
@@ -214,7 +262,7 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
                 color=_LINES[index % len(_LINES)],
                 linestyle=_DASHES[index % len(_DASHES)],
                 linewidth=1.5,
-                label=f"{run.protocol}" + (f" #{run.seed}" if run.seed is not None else ""),
+                label=run_name(run, runs),
             )
         offered = [user.offered_bps or 0.0 for user in lines[0][0].users.values()]
         if any(offered):
@@ -226,7 +274,11 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
                 label="offered",
             )
         axes.set_xlim(min(0, min(edges[0] for _, edges, _ in lines)), None)
-        axes.set_ylim(bottom=0)
+        _limit(
+            [axes] * len(lines),
+            [(edges, total / 1e6) for _, edges, total in lines],
+            sum(offered) / 1e6,
+        )
         axes.set_xlabel("run time (s)")
         axes.set_ylabel("goodput of all users (Mbit/s)")
         axes.grid(axis="y", color=_GRID, linewidth=0.6)
@@ -250,21 +302,31 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
     )
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.9 * len(ports)), layout="constrained")
-        panels = figure.subplots(len(ports), 1, sharex=True, squeeze=False)[:, 0]
+        panels: list[Axes] = list(figure.subplots(len(ports), 1, sharex=True, squeeze=False)[:, 0])
         for axes, (via, port) in zip(panels, ports, strict=True):
             for queue in (each for each in queues if each.port == port):
-                color = _LINES[users.index(queue.user or f"queue {queue.queue_id}") % len(_LINES)]
-                _queue_lines(axes, queue, color, end_s)
+                index = users.index(queue.user or f"queue {queue.queue_id}")
+                dash = _DASHES[index % len(_DASHES)]
+                _queue_lines(axes, queue, _LINES[index % len(_LINES)], dash, end_s)
             axes.set_title(f"{via}, port {port}", loc="left", fontsize=9.5, fontweight="bold")
             axes.set_ylabel("Mbit/s")
-            axes.set_ylim(bottom=0)
+            for band in run.bands:
+                if band.kind == "associated" and band.label == f"with {via}":
+                    axes.axvspan(band.start_s, band.end_s, color=_BAND, zorder=0, linewidth=0)
+            # Room for what was sent and solved; an upper rate far above needs no more.
+            here = [each for each in queues if each.port == port]
+            used = [rate for each in here for _, rate in each.rates]
+            used += [setting[1] for each in here for setting in each.settings]
+            allowed = [setting[2] for each in here for setting in each.settings]
+            axes.set_ylim(0, max(min(max(allowed), 1.6 * max(used)), max(used)) * 1.08e-6 or 1.0)
             axes.grid(axis="y", color=_GRID, linewidth=0.6)
         panels[-1].set_xlabel("run time (s)")
         panels[-1].set_xlim(0, end_s)
         handles: list[Artist] = []
         for index, user in enumerate(users):
             color = _LINES[index % len(_LINES)]
-            (measured,) = panels[0].plot([], [], color=color, linewidth=1.3)
+            dash = _DASHES[index % len(_DASHES)]
+            (measured,) = panels[0].plot([], [], color=color, linewidth=1.3, linestyle=dash)
             measured.set_label(f"{user}, measured")
             handles.append(measured)
             handles.append(
@@ -275,7 +337,7 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
     return Plot(svg, f"Rates of {len(queues)} switch queues over time, as measured and as solved.")
 
 
-def _queue_lines(axes: Axes, queue: QueueResult, color: str, end_s: float) -> None:
+def _queue_lines(axes: Axes, queue: QueueResult, color: str, dash: Any, end_s: float) -> None:
     times = [setting[0] for setting in queue.settings] + [end_s]
     for index, (start, low, high) in enumerate(queue.settings):
         stop = max(times[index + 1], start)
@@ -289,6 +351,7 @@ def _queue_lines(axes: Axes, queue: QueueResult, color: str, end_s: float) -> No
             [rate / 1e6 for _, rate in queue.rates],
             color=color,
             linewidth=1.3,
+            linestyle=dash,
             drawstyle="steps-pre",
         )
 

@@ -13,6 +13,7 @@ from analysis.figures import (
     milliseconds,
     number,
     rows,
+    run_name,
     whole,
 )
 from analysis.plots import Plot, comparison, queue_rates, throughput
@@ -24,6 +25,9 @@ _PROTOCOLS = {
     "mptcp": "multipath TCP over both links, no allocation",
     "fdm": "multipath TCP with flow deviation and queues",
 }
+
+# Longer tables of interruptions are folded.
+_LONG_TABLE = 12
 
 _STYLE = """
 :root { color-scheme: light; --ink: #1c2530; --soft: #5b6673; --line: #d8dde2; --pale: #f6f7f9;
@@ -49,7 +53,9 @@ caption { text-align: left; padding-bottom: .4rem; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
   width: 100%; }
 th, td { padding: .28rem .7rem; text-align: right; vertical-align: baseline; }
-th[scope=row], td.text, th.text { text-align: left; font-weight: 400; }
+th[scope=row], td.text, th.text { text-align: left; }
+th[scope=row] { font-weight: 400; }
+td { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; }
 thead th { border-bottom: 1.5px solid var(--ink); }
 tbody + tbody tr:first-child > *, tbody.user tr:first-child > * {
   border-top: 1px solid var(--line); }
@@ -111,7 +117,7 @@ def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
 
 def _page(results: list[RunResult]) -> str:
     scenario = results[0].scenario if results else ""
-    title = f"{scenario or 'Run'}: {', '.join(_name(each, results) for each in results)}"
+    title = f"{scenario or 'Run'}: {', '.join(run_name(each, results) for each in results)}"
     parts = [
         "<!doctype html>",
         '<html lang="en">',
@@ -127,20 +133,13 @@ def _page(results: list[RunResult]) -> str:
         _summary(results),
     ]
     for index, result in enumerate(results):
-        parts.append(_run(result, f"run{index}", _name(result, results)))
+        parts.append(_run(result, f"run{index}", run_name(result, results)))
     parts += ["</main>", "</body>", "</html>", ""]
     return "\n".join(parts)
 
 
 def _text(value: object) -> str:
     return html.escape(str(value))
-
-
-def _name(result: RunResult, results: Sequence[RunResult]) -> str:
-    name = result.protocol or result.run
-    if sum(each.protocol == result.protocol for each in results) > 1:
-        name += f" #{result.seed}"
-    return name
 
 
 def _head(results: list[RunResult]) -> str:
@@ -157,7 +156,7 @@ def _head(results: list[RunResult]) -> str:
         first.created,
     ]
     links = "".join(
-        f'<a href="#run{index}">{_text(_name(each, results))}</a>'
+        f'<a href="#run{index}">{_text(run_name(each, results))}</a>'
         for index, each in enumerate(results)
     )
     return (
@@ -183,7 +182,7 @@ def _summary(results: list[RunResult]) -> str:
         reference = each.reference_goodput_bps
         cards.append(
             f'<li style="--card:{_CARD_COLORS[index % len(_CARD_COLORS)]}">'
-            f"<strong>{_text(_name(each, results))}</strong> "
+            f"<strong>{_text(run_name(each, results))}</strong> "
             f'<span class="soft">{_text(_PROTOCOLS.get(each.protocol, ""))}</span>'
             f"<b>{megabits(each.mean_user_goodput_bps)}"
             '<span class="unit">Mbit/s a user</span></b>'
@@ -220,7 +219,7 @@ def _summary(results: list[RunResult]) -> str:
 
 
 def _figures_table(results: list[RunResult]) -> str:
-    heads = "".join(f'<th scope="col">{_text(_name(each, results))}</th>' for each in results)
+    heads = "".join(f'<th scope="col">{_text(run_name(each, results))}</th>' for each in results)
     bodies: list[str] = []
     lines: list[str] = []
     user: str | None = None
@@ -264,12 +263,7 @@ def _table(caption: str, heads: Sequence[str], lines: Sequence[Sequence[object]]
     """A table whose first columns, up to the first number, are text."""
     head = "".join(f'<th scope="col">{_text(each)}</th>' for each in heads)
     body = "".join(
-        "<tr>"
-        + "".join(
-            f"<td{' class=text' if isinstance(cell, _Words) else ''}>{_text(cell)}</td>"
-            for cell in line
-        )
-        + "</tr>"
+        "<tr>" + "".join(f"<td{_cell_class(cell)}>{_text(cell)}</td>" for cell in line) + "</tr>"
         for line in lines
     )
     for index, cell in enumerate(lines[0] if lines else ()):
@@ -287,6 +281,16 @@ def _table(caption: str, heads: Sequence[str], lines: Sequence[Sequence[object]]
 
 class _Words(str):
     """A cell set to the left."""
+
+
+class _Sentence(_Words):
+    """A cell that may take several lines."""
+
+
+def _cell_class(cell: object) -> str:
+    if isinstance(cell, _Sentence):
+        return ' class="text long"'
+    return ' class="text"' if isinstance(cell, _Words) else ""
 
 
 def _run(result: RunResult, anchor: str, name: str) -> str:
@@ -333,11 +337,14 @@ def _interruptions(result: RunResult) -> str:
         if not any(user.series for user in result.users.values()):
             return ""
         return "<h3>Interruptions</h3><p>None over 0.5 s.</p>"
-    return "<h3>Interruptions</h3>" + _table(
+    text = _table(
         "Times over 0.5 s in which a user was sending and nothing became complete at the host.",
         ("user", "start (s)", "length (s)", "cause"),
         lines,
     )
+    if len(lines) > _LONG_TABLE:
+        text = f"<details><summary>All {len(lines)} interruptions</summary>{text}</details>"
+    return f"<h3>Interruptions</h3>{text}"
 
 
 def _paths(result: RunResult) -> str:
@@ -415,7 +422,7 @@ def _solves(result: RunResult) -> str:
             _Words(solve.trigger or NOTHING),
             f"{solve.relative_gap:.1e}" if solve.relative_gap is not None else NOTHING,
             milliseconds(solve.solve_time_s),
-            _Words(
+            _Sentence(
                 "; ".join(
                     f"{flow.get('user', '?')} over {flow.get('via', '?')} "
                     f"{megabits(_number(flow.get('rate_bps')))}"
@@ -446,8 +453,6 @@ def _quality(result: RunResult) -> str:
             _Words("yes" if each.damaged else "no"),
             whole(each.large_packets),
             whole(each.unmapped_bytes),
-            _Words(each.position),
-            _Words(each.clock),
         )
         for each in result.captures
     ]
@@ -477,12 +482,17 @@ def _quality(result: RunResult) -> str:
                     "damaged",
                     "over 1526 bytes",
                     "unmapped (bytes)",
-                    "position",
-                    "clock",
                 ),
                 lines,
             )
         )
+        for what, values in (
+            ("Position", {each.position for each in result.captures}),
+            ("Clock", {each.clock for each in result.captures if each.clock}),
+            ("Recorder", {each.recorder for each in result.captures if each.recorder}),
+        ):
+            if values:
+                parts.append(f'<p class="soft">{what}: {_text("; ".join(sorted(values)))}.</p>')
     else:
         parts.append("<p>No captures.</p>")
     if result.remarks:

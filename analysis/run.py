@@ -19,6 +19,7 @@ from analysis.rundirectory import Event, JsonObject, RunDirectory, read_run
 from captures import Capture, connections, merge, read
 
 _CLOCK_TOLERANCE_S = 1e-3
+_POSITION = "on the node's own interface; what it sends is seen after its queueing discipline"
 
 
 def analyse(run_directory: str | Path) -> RunResult:
@@ -245,7 +246,10 @@ def _quality(
         file=relative,
         node=node,
         interface=stem,
-        position=str(counters.get("position") or f"{node}, on the interface, after its queue"),
+        position=str(
+            counters.get("position")
+            or "on the node's own interface; what it sends is seen after its queue"
+        ),
         packets=capture.frames,
         snap_length_bytes=snap[0] if snap and snap[0] else None,
         received=counter("received", capture.received),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from analysis.figures import in_order, rows
+from analysis.figures import in_order, rows, run_name
 from analysis.result import RunResult
 
 
@@ -23,10 +23,7 @@ def table(results: Sequence[RunResult]) -> str:
     if not results:
         return "no runs"
     lines: list[tuple[str, str, list[str]]] = []
-    several = len({result.protocol for result in results}) < len(results)
-    heads = [
-        f"{result.protocol or '?'}" + (f" #{result.seed}" if several else "") for result in results
-    ]
+    heads = [run_name(result, results) for result in results]
     user: str | None = None
     for row in rows(results):
         if row.user != user:
@@ -48,7 +45,9 @@ def table(results: Sequence[RunResult]) -> str:
             out.append(rule)
         out.append(_line(label, unit, cells, label_width, unit_width, widths))
     notes = [
-        f"{result.protocol}: {result.reason}" for result in results if result.reason is not None
+        f"{run_name(result, results)}: {result.reason}"
+        for result in results
+        if result.reason is not None
     ]
     return "\n".join([*out, *([rule, *notes] if notes else [])])
 

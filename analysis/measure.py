@@ -126,8 +126,12 @@ def measure_user(
             "no goodput, only what the user sent"
         )
     flow = connection.forward
-    ended = [each.forward.complete for each in (at_sender, at_host) if each is not None]
-    completed = error is None and iperf_bytes is not None and any(ended)
+    arrived = at_host is not None and (
+        at_host.forward.end_bytes is not None
+        and at_host.forward.in_order_bytes >= at_host.forward.end_bytes
+    )
+    acknowledged = any(each.forward.complete for each in (at_sender, at_host) if each is not None)
+    completed = error is None and iperf_bytes is not None and (arrived or acknowledged)
     if flow.gaps and completed:
         remarks.append(
             f"{user.name}: the transfer completed, but its data has {flow.gaps} holes in the "

@@ -97,8 +97,8 @@ class UserResult:
     iperf_bytes : int or None
         What iperf3's client says it sent.
     completed : bool
-        iperf3 ended without an error, and all data up to the connection's orderly end was
-        acknowledged.
+        iperf3 ended without an error, the sender ended the connection in an orderly way
+        (DATA_FIN or FIN), and all data up to there arrived at the host or was acknowledged.
     bytes_agree : bool or None
         `data_bytes` is `iperf_bytes` + 37 (iperf3's cookie); ``None`` if not completed.
     throughput_cov : float or None

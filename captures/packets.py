@@ -547,7 +547,7 @@ def _options(data: _Bytes, position: I64, end: I64) -> dict[str, Any]:
         join_token[row] = np.where(n == 12, data.number(p + 4, e, 4), -1)
         join_backup[row] = data.number(p + 2, e, 1) & 1 == 1
 
-        here = option[(subtype == DSS) & (length[option] >= 4)]
+        here = option[subtype == DSS]
         mptcp[rows[here]] |= 1 << DSS
         p, e = at[here], stop[here]
         flags = data.number(p + 3, e, 1) & 31

@@ -1,0 +1,168 @@
+"""Connections, subflows and data sequence numbers against known truth."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from captures import Connection, connections, read, streams, token_and_initial_sequence
+
+
+def bulk(path: Path) -> Connection:
+    """The connection with the most data."""
+    return max(connections(read(path).packets), key=lambda each: each.forward.captured_bytes)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_checksummed_mappings(data: Path, side: str) -> None:
+    found = bulk(data / f"csum_{side}.pcap.gz")
+    assert (found.protocol, found.version, found.fallback) == ("mptcp", 1, False)
+    assert found.forward.captured_bytes == found.forward.announced_bytes == 523_685
+    assert found.forward.in_order_bytes == found.forward.acknowledged_bytes == 523_685
+    assert found.forward.end_bytes == 523_685
+    assert found.forward.complete
+    assert found.closed == "orderly"
+    assert [each.forward.fresh_bytes for each in found.subflows] == [412_072, 111_613]
+    assert [each.forward.payload_bytes for each in found.subflows] == [412_072, 113_002]
+    assert [each.forward.retransmissions for each in found.subflows] == [0, 1]
+    assert [each.joined for each in found.subflows] == [False, True]
+
+
+def test_fallback_after_a_failed_checksum(data: Path) -> None:
+    found = bulk(data / "mpfail1sf_client.pcap.gz")
+    assert found.protocol == "mptcp"
+    assert found.fallback
+    assert found.forward.announced_bytes == 65_160
+    assert found.forward.captured_bytes == 190_021
+    assert found.forward.unmapped_bytes == 0
+    assert not found.forward.complete
+
+
+def test_a_peer_without_mptcp(data: Path) -> None:
+    found = bulk(data / "fallback_client.pcap.gz")
+    assert (found.protocol, found.fallback) == ("tcp", True)
+    assert found.forward.captured_bytes == 249_093
+    assert found.client_token is None
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_fast_close_over_ipv6(data: Path, side: str) -> None:
+    found = bulk(data / f"v6_{side}.pcap.gz")
+    assert found.closed == "fastclose"
+    assert found.forward.announced_bytes == 260_989
+    assert found.forward.captured_bytes == 202_525
+    assert found.forward.gaps == 1
+    assert found.forward.in_order_bytes < 202_525
+    assert found.client.address == "fd00:1::1"
+    assert found.subflows[1].client.address == "fd00:2::1"
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_tokens_are_32_bits_of_the_hash(version: int) -> None:
+    token, initial = token_and_initial_sequence(0x0123456789ABCDEF, version)
+    other = token_and_initial_sequence(0x0123456789ABCDEF, 1 - version)
+    assert 0 <= token < 1 << 32
+    assert 0 <= initial < 1 << 64
+    assert (token, initial) != other
+
+
+def test_pieces_add_up(data: Path) -> None:
+    """What is fresh adds up to what is covered, whatever the order."""
+    for file in sorted(data.glob("*.gz")):
+        for found in connections(read(file).packets):
+            for flow in (found.forward, found.backward):
+                assert int(flow.fresh.sum()) == flow.captured_bytes
+                assert (np.diff(flow.time_ns) >= 0).all()
+                assert (np.diff(flow.in_order) >= 0).all()
+                assert flow.in_order_bytes <= flow.captured_bytes
+                assert not (flow.retransmitted & flow.reinjected).any()
+
+
+def test_port_reuse_opens_a_new_stream(data: Path) -> None:
+    """The same packets again, an hour later and with other sequence numbers."""
+    from dataclasses import replace
+
+    from captures.packets import concatenate
+
+    first = read(data / "fallback_client.pcap.gz").packets
+    forward = first.source_port != 5300
+    shifted = np.where(forward, first.sequence, first.acknowledgment) + 1_000_003
+    again = replace(
+        first,
+        time_ns=first.time_ns + 3_600 * 10**9,
+        sequence=np.where(forward, shifted & 0xFFFFFFFF, first.sequence),
+        acknowledgment=np.where(forward, first.acknowledgment, shifted & 0xFFFFFFFF),
+    )
+    found = connections(concatenate([first, again]))
+    assert len(found) == 4
+    assert [each.forward.captured_bytes for each in found] == [458, 249_093, 458, 249_093]
+
+
+def test_sequence_numbers_wrap(data: Path) -> None:
+    """All numbers moved so that they pass 2**32 in the middle of the transfer."""
+    from dataclasses import replace
+
+    packets = read(data / "fallback_client.pcap.gz").packets
+    forward = packets.source_port != 5300
+    bulk_port = packets.source_port[np.argmax(packets.payload_bytes)]
+    here = (packets.source_port == bulk_port) | (packets.destination_port == bulk_port)
+    start = packets.sequence[here & forward][0]
+    move = (1 << 32) - start - 100_000
+    moved = connections(
+        replace(
+            packets,
+            sequence=np.where(forward, (packets.sequence + move) & 0xFFFFFFFF, packets.sequence),
+            acknowledgment=np.where(
+                ~forward, (packets.acknowledgment + move) & 0xFFFFFFFF, packets.acknowledgment
+            ),
+        )
+    )
+    assert max(each.forward.captured_bytes for each in moved) == 249_093
+
+
+def test_data_level_bytes_agree_with_tshark(shared: Path, truth: dict[str, Any]) -> None:
+    compared = 0
+    for name, entry in truth.items():
+        found = connections(read(shared / name).packets)
+        if name != "nasty/bigtcp_ipv6_len0.pcap":
+            assert len(streams(read(shared / name).packets)) == entry["tcp_streams"], name
+        multipath = [each for each in found if each.protocol == "mptcp"]
+        for number, expected in entry["data_level"].items():
+            if name == "dpi_mp_rejected2.pcap":
+                continue  # a refused opening: plain TCP, a multipath stream for tshark
+            connection = multipath[int(number)]
+            for direction, flow in (("c2s", connection.forward), ("s2c", connection.backward)):
+                if direction not in expected:
+                    continue
+                fallback = connection.fallback and flow.captured_bytes > 0
+                assert flow.announced_bytes == expected[direction]["dsn_announced"], name
+                if not fallback:
+                    assert flow.captured_bytes == expected[direction]["dsn_captured"], name
+                compared += 1
+        tokens = {
+            token
+            for each in multipath
+            for token in (each.client_token, each.server_token)
+            if token is not None
+        }
+        if name != "dpi_mp_rejected2.pcap":
+            assert {int(token) for token in entry["expected_tokens"]} <= tokens, name
+    assert compared > 30
+
+
+def test_two_paths_over_a_hundred_seconds(shared: Path) -> None:
+    started = time.process_time()
+    capture = read(shared / "made" / "two_paths_server.pcap.gz")
+    found = max(connections(capture.packets), key=lambda each: each.forward.captured_bytes)
+    used_s = time.process_time() - started
+    flow = found.forward
+    assert flow.captured_bytes == flow.in_order_bytes == flow.end_bytes == 621_412_352 + 37
+    fresh = [each.forward.fresh_bytes for each in found.subflows]
+    assert [round(each / 1e6, 1) for each in fresh] == [507.6, 113.8]
+    progress = flow.time_ns[np.diff(flow.in_order, prepend=0) > 0]
+    assert np.diff(progress).max() / 1e9 == pytest.approx(2.48, abs=0.005)
+    assert capture.large_frames > 0
+    # Many times faster on a quiet machine; a factor is left for a busy one.
+    assert len(capture.packets) / used_s > 50_000

@@ -383,60 +383,91 @@ class _Paths:
         return of_interface[self.interface_of(flow, at_host=True)]
 
     def shares(self, clock: Clock) -> list[PathShare]:
-        """What each subflow carried over each interface."""
-        connection = self._at_host or self._at_sender
-        if connection is None:
-            return []
-        sent = self._at_sender or connection
-        sent_interface = self.interface_of(sent.forward, at_host=self._at_sender is None)
-        arrived = connection.forward
-        arrived_interface = self.interface_of(arrived, at_host=self._at_host is not None)
+        """What each subflow carried over each interface.
+
+        What was sent comes from the sender's captures; for a subflow that is not in them, from
+        the host's.
+        """
+        sides = [(self._at_sender, False), (self._at_host, True)]
+        ends: dict[tuple[str, int], dict[bool, int]] = {}
+        opened: dict[tuple[str, int], int] = {}
+        for connection, at_host in sides:
+            for index, subflow in enumerate(connection.subflows if connection else ()):
+                end = (subflow.client.address, subflow.client.port)
+                ends.setdefault(end, {})[at_host] = index
+                opened[end] = min(opened.get(end, subflow.opened_ns), subflow.opened_ns)
+        interfaces = {
+            at_host: self.interface_of(connection.forward, at_host=at_host)
+            for connection, at_host in sides
+            if connection is not None
+        }
         shares: list[PathShare] = []
-        for index, subflow in enumerate(sent.subflows):
-            number = self._number_in(connection, subflow.client.address, subflow.client.port)
-            used = np.unique(sent_interface[sent.forward.subflow == index]).tolist()
+        for end in sorted(ends, key=lambda each: opened[each]):
+            numbers = ends[end]
+            used: set[int] = set()
+            for connection, at_host in sides:
+                if connection is not None and at_host in numbers:
+                    mine = connection.forward.subflow == numbers[at_host]
+                    used |= set(np.unique(interfaces[at_host][mine]).tolist())
             if not used:
                 # A subflow without data still shows that its path was there.
                 addresses = [each.address for each in self._user.interfaces]
-                own = subflow.client.address
-                used = [addresses.index(own)] if own in addresses else [0]
-            for which in used:
-                mine = (sent.forward.subflow == index) & (sent_interface == which)
-                theirs = (arrived.subflow == number) & (arrived_interface == which)
-                rows, first_of_row = np.unique(sent.forward.row[mine], return_index=True)
-                delay = self._delay_of_sent[rows] if self._at_sender is not None else np.zeros(0)
-                delay = delay[~np.isnan(delay)]
-                times = clock.run_time(sent.forward.time_ns[mine])
-                opened = (subflow.opened_ns - clock.epoch_ns) / 1e9
-                known = self._user.interfaces
-                interface = known[which] if which < len(known) else Interface("?", "?", "")
-                shares.append(
-                    PathShare(
-                        interface=interface.name,
-                        via=interface.via,
-                        client=str(subflow.client),
-                        server=str(subflow.server),
-                        joined=subflow.joined,
-                        data_bytes=int(arrived.fresh[theirs].sum()),
-                        payload_bytes=int(sent.forward.length[mine].sum()),
-                        data_packets=len(rows),
-                        lost_packets=int(np.isin(rows, self.lost_rows).sum())
-                        if self.lost_packets is not None
-                        else None,
-                        retransmissions=int(sent.forward.retransmitted[mine][first_of_row].sum()),
-                        reinjections=int(sent.forward.reinjected[mine][first_of_row].sum()),
-                        mean_packet_delay_s=float(delay.mean()) if len(delay) else None,
-                        p95_packet_delay_s=float(np.percentile(delay, 95)) if len(delay) else None,
-                        first_s=float(times.min()) if len(times) else opened,
-                        last_s=float(times.max()) if len(times) else opened,
-                        closed=subflow.closed,
-                    )
-                )
+                used = {addresses.index(end[0]) if end[0] in addresses else 0}
+            for which in sorted(used):
+                shares.append(self._share(numbers, which, interfaces, clock))
         return shares
 
-    @staticmethod
-    def _number_in(connection: Connection, address: str, port: int) -> int:
-        for index, subflow in enumerate(connection.subflows):
-            if (subflow.client.address, subflow.client.port) == (address, port):
-                return index
-        return -1
+    def _share(
+        self, numbers: dict[bool, int], which: int, interfaces: dict[bool, I64], clock: Clock
+    ) -> PathShare:
+        """One subflow (its number at each side) over one interface."""
+        recorded_there = False in numbers
+        connection = self._at_sender if recorded_there else self._at_host
+        assert connection is not None
+        subflow = connection.subflows[numbers[not recorded_there]]
+        flow = connection.forward
+        mine = (flow.subflow == numbers[not recorded_there]) & (
+            interfaces[not recorded_there] == which
+        )
+        rows, first_of_row = np.unique(flow.row[mine], return_index=True)
+        delay = self._delay_of_sent[rows] if recorded_there else np.zeros(0)
+        delay = delay[~np.isnan(delay)]
+        times = clock.run_time(flow.time_ns[mine])
+        opened_s = (subflow.opened_ns - clock.epoch_ns) / 1e9
+        lost = None
+        if recorded_there and self.lost_packets is not None:
+            lost = int(np.isin(rows, self.lost_rows).sum())
+        data_bytes = int(flow.fresh[mine].sum())
+        closed = subflow.closed
+        if self._at_host is not None:
+            data_bytes = 0
+            if True in numbers:
+                arrived = self._at_host.forward
+                theirs = (arrived.subflow == numbers[True]) & (interfaces[True] == which)
+                data_bytes = int(arrived.fresh[theirs].sum())
+                closed = _worse(closed, self._at_host.subflows[numbers[True]].closed)
+        known = self._user.interfaces
+        interface = known[which] if which < len(known) else Interface("?", "?", "")
+        return PathShare(
+            interface=interface.name,
+            via=interface.via,
+            client=str(subflow.client),
+            server=str(subflow.server),
+            joined=subflow.joined,
+            data_bytes=data_bytes,
+            payload_bytes=int(flow.length[mine].sum()),
+            data_packets=len(rows),
+            lost_packets=lost,
+            retransmissions=int(flow.retransmitted[mine][first_of_row].sum()),
+            reinjections=int(flow.reinjected[mine][first_of_row].sum()),
+            mean_packet_delay_s=float(delay.mean()) if len(delay) else None,
+            p95_packet_delay_s=float(np.percentile(delay, 95)) if len(delay) else None,
+            first_s=float(times.min()) if len(times) else opened_s,
+            last_s=float(times.max()) if len(times) else opened_s,
+            closed=closed,
+        )
+
+
+def _worse(one: str, other: str) -> str:
+    """How a subflow ended, from what both sides saw: one may miss the last packets."""
+    return next((end for end in ("reset", "orderly") if end in (one, other)), "open")

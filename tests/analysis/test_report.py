@@ -1,0 +1,117 @@
+"""The table and the page."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from analysis import RunResult, report, table
+
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Checks nesting and gathers what matters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.images: list[str | None] = []
+        self.words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        if found.get("id"):
+            self.ids.append(str(found["id"]))
+        for name in ("href", "src", "xlink:href"):
+            if name in found:
+                self.references.append(str(found[name]))
+        if tag == "svg":
+            self.images.append(found.get("aria-label"))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def page(path: Path) -> tuple[Page, str]:
+    text = path.read_text()
+    parsed = Page()
+    parsed.feed(text)
+    parsed.close()
+    assert parsed.open == []
+    return parsed, text
+
+
+def test_the_page_stands_alone(sptcp: RunResult, mptcp: RunResult, tmp_path: Path) -> None:
+    parsed, text = page(report([mptcp, sptcp], tmp_path / "report.html"))
+    assert all(reference.startswith("#") for reference in parsed.references)
+    assert {reference[1:] for reference in parsed.references} <= set(parsed.ids)
+    assert set(re.findall(r"url\(#([^)]+)\)", text)) <= set(parsed.ids)
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert not re.search(r"<script|@import|url\((?!#)", text)
+    # Names of XML vocabularies are no addresses anybody fetches.
+    addresses = re.findall(r"https?://[^\"'\s<]+", text)
+    assert {address for address in addresses if "www.w3.org" not in address} == set()
+    assert len(parsed.images) == 3
+    assert all(description for description in parsed.images)
+
+
+def test_the_page_says_what_the_results_say(
+    sptcp: RunResult, mptcp: RunResult, tmp_path: Path
+) -> None:
+    parsed, _ = page(report([sptcp, mptcp], tmp_path / "report.html"))
+    words = " ".join(parsed.words)
+    for said in ("753 701 data bytes", "handover", "ship2", "10.0.10.1", "0.4875", "128"):
+        assert said in words
+    assert "did not complete" in words
+
+
+def test_text_is_escaped(sptcp: RunResult, tmp_path: Path) -> None:
+    nasty = replace(sptcp, state="failed", reason="<script>alert(1)</script> & more")
+    _, text = page(report([nasty], tmp_path / "report.html"))
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
+
+
+def test_an_empty_failed_run_has_a_page(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "run.toml").write_text('[run]\nscenario = "direct-move"\nprotocol = "fdm"\nseed = 3\n')
+    parsed, _ = page(report([run], tmp_path / "report.html"))
+    assert "the run never started" in " ".join(parsed.words)
+
+
+def test_the_table_puts_protocols_side_by_side(sptcp: RunResult, mptcp: RunResult) -> None:
+    fdm = replace(mptcp, protocol="fdm", solves=3, reference_goodput_bps=418_800.0)
+    lines = table([fdm, sptcp, mptcp]).splitlines()
+    assert lines[0].split() == ["direct-move", "sptcp", "mptcp", "fdm"]
+    (reference,) = [line for line in lines if "own average" in line]
+    assert reference.split()[-3:] == ["0.4875", "0.3728", "0.4188"]
+    (solves,) = [line for line in lines if line.startswith("solves")]
+    assert solves.split() == ["solves", "0", "0", "3"]
+    assert max(map(len, lines)) <= 100
+
+
+def test_a_table_of_nothing() -> None:
+    assert table([]) == "no runs"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_runs_of_one_protocol_are_told_apart(sptcp: RunResult, count: int) -> None:
+    runs = [replace(sptcp, seed=seed) for seed in range(count)]
+    head = table(runs).splitlines()[0]
+    assert all(f"sptcp #{seed}" in head for seed in range(count))

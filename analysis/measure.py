@@ -413,8 +413,7 @@ class _Paths:
                 # A subflow without data still shows that its path was there.
                 addresses = [each.address for each in self._user.interfaces]
                 used = {addresses.index(end[0]) if end[0] in addresses else 0}
-            for which in sorted(used):
-                shares.append(self._share(numbers, which, interfaces, clock))
+            shares += [self._share(numbers, which, interfaces, clock) for which in sorted(used)]
         return shares
 
     def _share(

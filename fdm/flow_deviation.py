@@ -28,8 +28,11 @@ from fdm.network import Demand, Network
 from fdm.routing import FITS, Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
 
-_KEPT_SLACK = 0.5
+_KEPT_SLACK = 0.6
 """Phase 1 raises the demands until this part of the bottleneck's free capacity is left."""
+
+_WHOLE_REST = 0.9
+"""What is left of the demands is let in at once if it takes no more of that capacity than this."""
 
 _CLOSE = 0.95
 """Demands proved not to fit are raised until this part of the proved limit."""
@@ -108,13 +111,16 @@ def phase_1(
         step = line_search(network, flow, [share * v for v in whole_flow], delay)
         routing = blend(routing, scaled(whole, share), step)
         flow = link_flows(network, routing)
-        more = min(
-            (1.0 - _KEPT_SLACK) * max(0.0, FITS * link.capacity_bps - f) / v
+        room = min(
+            max(0.0, FITS * link.capacity_bps - f) / v
             for link, f, v in zip(network.links, flow, whole_flow, strict=True)
             if v > 0.0
         )
-        routing = add(routing, scaled(whole, min(more, 1.0 - share)))
-        share = min(share + more, 1.0)
+        rest = 1.0 - share
+        if rest <= _WHOLE_REST * room:
+            return Start(add(routing, scaled(whole, rest)), 1.0, bound, iteration)
+        share += (1.0 - _KEPT_SLACK) * room
+        routing = add(routing, scaled(whole, (1.0 - _KEPT_SLACK) * room))
     return Start(routing, share, bound, iteration)
 
 

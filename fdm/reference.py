@@ -16,7 +16,7 @@ from fdm.network import Demand, Network
 
 cp: Any = cvxpy  # its own annotations leave out most of what it exports
 
-_TOLERANCES = {"CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}}
+_TOLERANCES = {"CLARABEL": {"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}}
 
 
 class Reference(NamedTuple):

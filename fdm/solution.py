@@ -28,7 +28,8 @@ class Solution:
     Attributes
     ----------
     feasible : bool
-        Whether all demands fit. If not, everything else describes the part that was admitted.
+        Whether flows for all demands were found. If not, everything else describes the part that
+        was admitted; `fitting_share` says whether it is proved that no flows exist.
     gamma_T : float
         Mean number of packets in the network, Σ κ·f/(C − f) + p·f/b.
     mean_packet_delay_s : float

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from fdm.certificate import certify, largest_share
 from fdm.delay import Kleinrock
-from fdm.flow_deviation import phase_1, phase_2
+from fdm.flow_deviation import Start, phase_1, phase_2
 from fdm.network import Demand, Network
 from fdm.routing import FITS, Routing, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
@@ -17,6 +17,10 @@ _IMAGINARY_S = (100.0, 1e5, 1e8)
 
 _NOTHING_LEFT = 1e-9
 """Share of a demand on its imaginary path that counts as none."""
+
+_MARGIN = 0.1
+"""Part of the gap asked for that the interior point aims at: near saturation the gap is relative
+to a sum of length·flow that is many times γT."""
 
 _TRACES = (1e-5, 1e-7)
 """Shares of a demand that are taken for traces of the interior point, the largest first."""
@@ -120,51 +124,60 @@ def solve(
         return _answer(network, connected, delay, [{} for _ in demands], not cut_off, 0, METHODS[1])
 
     carried = _carried_over(network, connected, start) if start is not None else None
-    classic = method == METHODS[1]
-    begun = phase_1(
-        network, connected, delay, carried, iterations if classic else _TRIAL_ITERATIONS
-    )
-    routing, steps, used, share = begun.routing, begun.iterations, METHODS[1], begun.share
-    bound = begun.bound
-    if share < 1.0 and bound * FITS >= 1.0 and not classic:
-        squeezed = _squeezed(network, connected, delay, routing, gap)
-        steps, used, bound = steps + squeezed.iterations, METHODS[2], min(bound, squeezed.bound)
-        if squeezed.routing is not None:
-            routing, share = squeezed.routing, 1.0
-    if share < 1.0 and not classic and share < bound * _ADMITTED_LOAD:
-        begun = phase_1(network, connected, delay, scaled(begun.routing, 1.0 / share), iterations)
-        routing, steps, share = begun.routing, steps + begun.iterations, begun.share
-        used = METHODS[1]
-    fits = share == 1.0
-    admitted = connected
-    if not fits:
+    begun, squeezed = _begin(network, connected, delay, carried, gap, iterations, method)
+    routing, admitted = begun.routing, connected
+    if begun.share < 1.0:
         factor = _ADMITTED_LOAD / utilisation(network, link_flows(network, routing))
         routing = scaled(routing, factor)
         admitted = [
-            demand._replace(rate_bps=demand.rate_bps * share * factor) for demand in connected
+            demand._replace(rate_bps=demand.rate_bps * begun.share * factor) for demand in connected
         ]
-    reached = False
-    if method != METHODS[2]:
-        limit = iterations if classic else min(iterations, _TRIAL_ITERATIONS)
+
+    used, steps, reached = METHODS[1], begun.iterations, False
+    if method != METHODS[2] and not squeezed:
+        limit = iterations if method == METHODS[1] else min(iterations, _TRIAL_ITERATIONS)
         finish = phase_2(network, admitted, delay, routing, gap, limit)
         routing, steps = finish.routing, steps + finish.iterations
         reached = finish.relative_gap <= gap
-    if not classic and not reached:
+    if method != METHODS[1] and not reached:
         from fdm.interior_point import interior_point  # NumPy only where it is needed
 
-        refined = interior_point(network, admitted, delay, routing, gap)
-        routing, steps, used = refined.routing, steps + refined.iterations, METHODS[2]
-        routing = _pruned(network, admitted, delay, routing, gap)
-    return _answer(
-        network,
-        admitted,
-        delay,
-        routing,
-        fits and not cut_off,
-        steps,
-        used,
-        None if bound == math.inf else bound,
-    )
+        refined = interior_point(network, admitted, delay, routing, _MARGIN * gap)
+        used, steps = METHODS[2], steps + refined.iterations
+        routing = _pruned(network, admitted, delay, refined.routing, _MARGIN * gap)
+    feasible = begun.share == 1.0 and not cut_off
+    return _answer(network, admitted, delay, routing, feasible, steps, used, begun.bound)
+
+
+def _begin(
+    network: Network,
+    demands: Sequence[Demand],
+    delay: Kleinrock,
+    routing: Routing | None,
+    gap: float,
+    iterations: int,
+    method: str,
+) -> tuple[Start, bool]:
+    """Find flows that fit the capacities, for all of every demand or else for a share.
+
+    The second answer is whether it took the interior point to fit all of them.
+    """
+    if method == METHODS[1]:
+        return phase_1(network, demands, delay, routing, iterations), False
+    begun = phase_1(network, demands, delay, routing, min(iterations, _TRIAL_ITERATIONS))
+    if begun.share == 1.0:
+        return begun, False
+    share, bound, steps = begun.share, begun.bound, begun.iterations
+    if bound * FITS >= 1.0:
+        squeezed = _squeezed(network, demands, delay, begun.routing, gap)
+        bound, steps = min(bound, squeezed.bound), steps + squeezed.iterations
+        if squeezed.routing is not None:
+            return Start(squeezed.routing, 1.0, bound, steps), True
+    if share < bound * _ADMITTED_LOAD:
+        whole = scaled(begun.routing, 1.0 / share)
+        begun = phase_1(network, demands, delay, whole, iterations)
+        bound, steps = min(bound, begun.bound), steps + begun.iterations
+    return Start(begun.routing, begun.share, bound, steps), False
 
 
 class _Squeezed(NamedTuple):
@@ -289,7 +302,7 @@ def _answer(
     feasible: bool,
     iterations: int,
     method: str,
-    bound: float | None = None,
+    bound: float = math.inf,
 ) -> Solution:
     flow = link_flows(network, routing)
     certificate = certify(network, demands, flow, delay)
@@ -311,5 +324,5 @@ def _answer(
         ),
         link_flows_bps=tuple(flow),
         admitted_bps=tuple(demand.rate_bps for demand in demands),
-        fitting_share=bound,
+        fitting_share=bound if bound < math.inf else None,
     )

@@ -17,6 +17,8 @@ LISTED_GAP_S = 0.5
 _EVENT_MARGIN_S = 2.0
 _START_UP_S = 2.0
 _STEP_S = 1.0
+# More than a control connection ever carries.
+_BULK_BYTES = 65_536
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -67,11 +69,17 @@ class User:
 def data_connection(recorded: Recorded | None, port: int) -> Connection | None:
     """The user's data connection: of those to this port, the one with the bulk.
 
-    iperf3's control connection goes to the same port and carries a few hundred bytes.
+    iperf3's control connection goes to the same port; it carries a few hundred bytes in both
+    directions, the data connection carries data in one.
     """
     if recorded is None:
         return None
-    found = [each for each in recorded.connections if each.server.port == port]
+    found = [
+        each
+        for each in recorded.connections
+        if each.server.port == port
+        and (each.backward.captured_bytes == 0 or each.forward.captured_bytes > _BULK_BYTES)
+    ]
     return max(found, key=lambda each: each.forward.captured_bytes, default=None)
 
 
@@ -315,6 +323,7 @@ def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Seri
 
     everything = np.ones(len(times), dtype=np.bool_)
     via = paths.via_of(flow)
+    median, high = paths.delay_series(clock, bins)
     return Series(
         start_s=float(bins[0]),
         step_s=_STEP_S,
@@ -322,6 +331,8 @@ def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Seri
         arriving_bps={
             name: rate(flow.fresh, via == index) for index, name in enumerate(paths.links)
         },
+        delay_s=median,
+        delay_p95_s=high,
     )
 
 
@@ -375,12 +386,33 @@ class _Paths:
         last = np.maximum.accumulate(np.where(found >= 0, np.arange(len(found)), -1))
         return np.where(last >= 0, found[last], 0) if len(found) else found
 
-    def via_of(self, flow: DataFlow) -> I64:
-        """Index into `links` for each entry of the host's flow."""
+    def via_of(self, flow: DataFlow, *, at_host: bool = True) -> I64:
+        """Index into `links` for each entry of a flow."""
         of_interface = np.array(
             [self.links.index(each.via) for each in self._user.interfaces] or [0], dtype=np.int64
         )
-        return of_interface[self.interface_of(flow, at_host=True)]
+        return of_interface[self.interface_of(flow, at_host=at_host)]
+
+    def delay_series(
+        self, clock: Clock, bins: F64
+    ) -> tuple[dict[str, list[float | None]], dict[str, list[float | None]]]:
+        """Median and 95th percentile of the delay of what was sent in each bin, for each link."""
+        if self._at_sender is None or not len(self.delay_s):
+            return {}, {}
+        flow = self._at_sender.forward
+        delay = self._delay_of_sent[flow.row]
+        via = self.via_of(flow, at_host=False)
+        place = np.digitize(clock.run_time(flow.time_ns), bins) - 1
+        median: dict[str, list[float | None]] = {}
+        high: dict[str, list[float | None]] = {}
+        for index, name in enumerate(self.links):
+            median[name], high[name] = [], []
+            mine = (via == index) & ~np.isnan(delay)
+            for step in range(len(bins) - 1):
+                found = delay[mine & (place == step)]
+                median[name].append(float(np.median(found)) if len(found) else None)
+                high[name].append(float(np.percentile(found, 95)) if len(found) else None)
+        return median, high
 
     def shares(self, clock: Clock) -> list[PathShare]:
         """What each subflow carried over each interface.

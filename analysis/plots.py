@@ -17,13 +17,15 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, NullFormatter
 from numpy.typing import NDArray
 
-from analysis.figures import megabits, run_name
+from analysis.figures import megabits, milliseconds, run_name
 from analysis.result import QueueResult, RunResult, UserResult
 
 _INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
 _LINKS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
+_LINK_LINES = ("#0072B2", "#A66400", "#00664A", "#A34D80", "#8A7F00")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xx")
 _LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
@@ -156,22 +158,7 @@ def _throughput_panel(
     series = found.series
     assert series is not None
     edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
-    for band in run.bands:
-        if band.user == user and band.kind == "associated":
-            axes.axvspan(band.start_s, band.end_s, color=_BAND, zorder=0, linewidth=0)
-            middle = (max(band.start_s, edges[0]) + min(band.end_s, edges[-1])) / 2
-            axes.annotate(
-                band.label,
-                (middle, 1.0),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                va="bottom",
-                fontsize=7.5,
-                color=_SOFT,
-            )
-    for band in run.bands:
-        if band.user == user and band.kind == "handover":
-            axes.axvspan(band.start_s, band.end_s, color=_HANDOVER, zorder=0.5, linewidth=0)
+    _mark_bands(axes, run, user, label=True)
     base = np.zeros(len(edges) - 1)
     for index, via in enumerate(links):
         rates = np.array(series.arriving_bps.get(via, [0.0] * len(base))) / 1e6
@@ -204,6 +191,31 @@ def _throughput_panel(
     axes.grid(axis="y", color=_GRID, linewidth=0.6)
 
 
+def _mark_bands(axes: Axes, run: RunResult, user: str, *, label: bool) -> None:
+    """When the user was associated (light) and handing over (dark)."""
+    for band in run.bands:
+        if band.user != user:
+            continue
+        handover = band.kind == "handover"
+        axes.axvspan(
+            band.start_s,
+            band.end_s,
+            color=_HANDOVER if handover else _BAND,
+            zorder=0.5 if handover else 0,
+            linewidth=0,
+        )
+        if label and not handover:
+            axes.annotate(
+                band.label,
+                ((band.start_s + band.end_s) / 2, 1.0),
+                xycoords=("data", "axes fraction"),
+                ha="center",
+                va="bottom",
+                fontsize=7.5,
+                color=_SOFT,
+            )
+
+
 def _limit(
     panels: Sequence[Axes],
     steps: Sequence[tuple[F64, F64]],
@@ -233,6 +245,74 @@ def _limit(
                 color=_INK,
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
             )
+
+
+def delays(run: RunResult, name: str) -> Plot | None:
+    """One-way delay of the data packets of each user over time, by link."""
+    users = [
+        (user, found.series)
+        for user, found in run.users.items()
+        if found.series is not None
+        and any(value is not None for each in found.series.delay_s.values() for value in each)
+    ]
+    if not users:
+        return None
+    links = list(dict.fromkeys(via for _, series in users for via in series.delay_s))
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.5 * len(users)), layout="constrained")
+        panels: list[Axes] = list(
+            figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+        )
+        for axes, (user, series) in zip(panels, users, strict=True):
+            edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
+            for index, via in enumerate(links):
+                color = _LINK_LINES[index % len(_LINK_LINES)]
+                for values, width, dash in (
+                    (series.delay_s, 1.5, "-"),
+                    (series.delay_p95_s, 0.9, (0, (2, 1.2))),
+                ):
+                    heights = np.array(
+                        [np.nan if each is None else 1000 * each for each in values.get(via, [])]
+                    )
+                    if np.isfinite(heights).any():
+                        axes.stairs(
+                            heights,
+                            edges,
+                            baseline=None,
+                            color=color,
+                            linewidth=width,
+                            linestyle=dash,
+                        )
+            _mark_bands(axes, run, user, label=False)
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.set_ylabel("ms")
+            axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
+            axes.grid(axis="y", color=_GRID, linewidth=0.6)
+            axes.set_xlim(min(0.0, series.start_s), edges[-1])
+        panels[-1].set_xlabel("run time (s)")
+        handles: list[Artist] = []
+        for index, via in enumerate(links):
+            for said, width, dash in (("median", 1.5, "-"), ("95 %", 0.9, (0, (2, 1.2)))):
+                (line,) = panels[0].plot(
+                    [],
+                    [],
+                    color=_LINK_LINES[index % len(_LINK_LINES)],
+                    linewidth=width,
+                    linestyle=dash,
+                    label=f"{via}, {said}",
+                )
+                handles.append(line)
+        figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
+        svg = _svg(figure, name)
+    said_all = "; ".join(
+        f"{user}: mean {milliseconds(found.mean_packet_delay_s)} ms, "
+        f"95 % below {milliseconds(found.p95_packet_delay_s)} ms"
+        for user, found in run.users.items()
+        if found.mean_packet_delay_s is not None
+    )
+    return Plot(svg, f"One-way packet delay over time, {run.protocol}. {said_all}.")
 
 
 def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:

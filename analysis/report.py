@@ -16,7 +16,7 @@ from analysis.figures import (
     run_name,
     whole,
 )
-from analysis.plots import Plot, comparison, queue_rates, throughput
+from analysis.plots import Plot, comparison, delays, queue_rates, throughput
 from analysis.result import RunResult
 from analysis.run import analyse
 
@@ -82,7 +82,8 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; font: .78rem/1.45 "Liberat
 ul.plain { margin: .3rem 0; padding-left: 1.2rem; }
 @media print { html { font-size: 10.5pt; } body { max-width: none; padding: 0; }
   nav { display: none; } h2 { break-before: page; } h2.first { break-before: auto; }
-  figure, table, .box, .cards li { break-inside: avoid; } details > * { display: block; }
+  h2, h3, caption { break-after: avoid; } table { font-size: 8.5pt; }
+  figure, tr, .box, .cards li { break-inside: avoid; } th, td { padding: .14rem .4rem; }
   .wide { overflow: visible; } }
 """
 
@@ -310,6 +311,15 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
                 "New data that arrived at the host in each second, by the link it came over, and "
                 "the goodput (black). Light bands: associated with an access point; dark bands: "
                 "handover; red on the axis: interruptions over 0.5 s.",
+            )
+        )
+    plot = delays(result, anchor + "d")
+    if plot:
+        parts.append(
+            _figure(
+                plot,
+                "One-way delay of the data packets sent in each second, from the user’s interface "
+                "to the host’s, by link.",
             )
         )
     plot = queue_rates(result, anchor + "q")

@@ -74,13 +74,17 @@ class Series:
     """Rates at the host in steps of `step_s` from run time `start_s`, bit/s.
 
     `goodput_bps` counts data when it is complete from the start; `arriving_bps` new data when it
-    arrives, for each link it came over.
+    arrives, for each link it came over. `delay_s` and `delay_p95_s` are median and 95th percentile
+    of the one-way delay of the data packets sent over each link in each step, seconds; ``None``
+    where there were none.
     """
 
     start_s: float
     step_s: float
     goodput_bps: list[float]
     arriving_bps: dict[str, list[float]]
+    delay_s: dict[str, list[float | None]] = field(default_factory=dict)
+    delay_p95_s: dict[str, list[float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -246,10 +246,7 @@ def _quality(
         file=relative,
         node=node,
         interface=stem,
-        position=str(
-            counters.get("position")
-            or "on the node's own interface; what it sends is seen after its queue"
-        ),
+        position=str(counters.get("position") or _POSITION),
         packets=capture.frames,
         snap_length_bytes=snap[0] if snap and snap[0] else None,
         received=counter("received", capture.received),

@@ -66,7 +66,7 @@ def test_the_page_stands_alone(sptcp: RunResult, mptcp: RunResult, tmp_path: Pat
     # Names of XML vocabularies are no addresses anybody fetches.
     addresses = re.findall(r"https?://[^\"'\s<]+", text)
     assert {address for address in addresses if "www.w3.org" not in address} == set()
-    assert len(parsed.images) == 3
+    assert len(parsed.images) == 5
     assert all(description for description in parsed.images)
 
 

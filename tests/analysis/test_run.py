@@ -60,6 +60,21 @@ def test_a_transfer_that_was_cut_off(sptcp: RunResult) -> None:
     assert cut.goodput_bps < 0.9e6
 
 
+def test_the_control_connection_is_not_the_data(sptcp: RunResult) -> None:
+    """A run that ended before the data connection opened has no data, not 450 bytes of it."""
+    from analysis.measure import Recorded, data_connection
+    from captures import connections, read
+
+    packets = read(Path(__file__).parent / "data/sptcp/captures/host-eth0.pcapng.gz").packets
+    found = connections(packets)
+    assert len([each for each in found if each.server.port == 5201]) == 2
+    control = [each for each in found if each.backward.captured_bytes > 0]
+    assert data_connection(Recorded(packets, tuple(control)), 5201) is None
+    chosen = data_connection(Recorded(packets, found), 5201)
+    assert chosen is not None
+    assert chosen.forward.captured_bytes == sptcp.users["ship1"].data_bytes
+
+
 def test_a_handover_interrupts_single_path_tcp(sptcp: RunResult) -> None:
     for user in sptcp.users.values():
         assert user.protocol == "tcp"

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -45,10 +46,12 @@ def test_arguments_name_interface_file_and_snap_length(recorder: str) -> None:
 
 
 @pytest.mark.parametrize("recorder", ["dumpcap", "tcpdump"])
-def test_the_program_knows_these_options(recorder: str) -> None:
+def test_the_program_knows_these_options(recorder: str, tmp_path: Path) -> None:
     if shutil.which(recorder) is None:
         pytest.skip(f"{recorder} is not installed")
-    arguments = recorder_arguments("no-such-interface", "/dev/null", recorder=recorder, only="tcp")
+    # A file of the test's own: a recorder that fails removes its file.
+    file = tmp_path / "out.pcapng"
+    arguments = recorder_arguments("no-such-interface", file, recorder=recorder, only="tcp")
     said = subprocess.run(arguments, capture_output=True, text=True, timeout=20, check=False)
     # It got as far as looking for the interface (or for the right to).
     assert said.returncode != 0

@@ -51,8 +51,8 @@ class Start(NamedTuple):
     share : float
         1 if the demands fit, otherwise the share that does.
     bound : float
-        No more than this multiple of all demands fits, by whatever routing. Below 1 it proves
-        that the demands do not fit.
+        Proof that no more than this multiple of all demands fits, by whatever routing; infinite if
+        no deviation was made.
     iterations : int
         Deviations made.
     """
@@ -64,7 +64,7 @@ class Start(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """What phase 2 found: the routing, its relative gap before the last step, deviations made."""
+    """What phase 2 found: a routing, its relative gap, and the deviations made."""
 
     routing: Routing
     relative_gap: float
@@ -85,7 +85,8 @@ def phase_1(
     network, demands, delay
         The problem. Every demand above 0 must have a path.
     routing : Routing, optional
-        Flows to begin with; by default every demand on its shortest path in the empty network.
+        Flows of all demands to begin with, whether they fit or not; by default the demands are
+        let in from nothing.
     iterations : int
         Deviations after which to give up.
     """

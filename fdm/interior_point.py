@@ -235,74 +235,79 @@ class _Restricted:
     def minimise(self, precision: float) -> int:
         """Take Newton steps until the relative gap among these paths is at most `precision`."""
         capacity, delay_s = self.capacity[self.used], self.delay_s[self.used]
-        matrix = self.incidence
-        flow = self.flow
         surplus: Array | None = None
         for step in range(_STEPS):
-            spare = capacity - matrix @ flow
-            lengths = matrix.T @ (self.kappa * capacity / spare**2 + delay_s) + self.extra_s
+            flow = self.flow
+            spare = capacity - self.incidence @ flow
+            lengths = self.incidence.T @ (self.kappa * capacity / spare**2 + delay_s) + self.extra_s
             beyond = lengths - np.minimum.reduceat(lengths, self.first)[self.owner]
             excess = float(flow @ beyond)
             if excess <= precision * float(flow @ lengths):
-                self.flow = flow
                 return step
             if surplus is None:
                 surplus = np.maximum(beyond, excess / len(flow) / flow)
             barrier = _CENTRING * min(float(flow @ surplus), excess) / len(flow)
 
-            # Surplus of a used path vanishes; a floor keeps rounding from being blown up, and
-            # is too small to slow a step down.
-            weight = flow / np.maximum(surplus, 1e-10 * lengths)
-            total = self._by_demand(weight)
-            pull = barrier / flow - lengths
-            pull = pull - (self._by_demand(weight * pull) / total)[self.owner]
-            centred = matrix - (self._by_demand(matrix * weight) / total)[:, self.owner]
-            root = np.sqrt(2.0 * self.kappa * capacity / spare**3)
-            centred = centred * root[:, None]
-            system = (centred * weight) @ centred.T
-            system[np.diag_indices_from(system)] += 1.0
-            try:
-                links = np.linalg.solve(system, centred @ (weight * pull))
-            except np.linalg.LinAlgError:
+            change = self._direction(lengths, surplus, spare, barrier)
+            if change is None:
                 break
-            change = weight * (pull - centred.T @ links)
-            change = change - weight * (self._by_demand(change) / total)[self.owner]
-            if not np.all(np.isfinite(change)):
-                break
-
-            ahead = self._longest(flow, change, spare, matrix @ change)
-            value = self._barrier_value(flow, barrier)
-            slope = float(change @ (lengths - barrier / flow))
-            while ahead > 1e-12:
-                if self._barrier_value(
-                    flow + ahead * change, barrier
-                ) <= value + 1e-4 * ahead * slope + 1e-14 * abs(value):
-                    break
-                ahead *= 0.5
-            else:
+            ahead = self._line_search(change, lengths, spare, barrier)
+            if ahead == 0.0:
                 break
             turn = (barrier - surplus * change) / flow - surplus
-            falling = turn < 0.0
-            back = (
-                min(1.0, _TO_BOUNDARY * float(np.min(-surplus[falling] / turn[falling])))
-                if falling.any()
-                else 1.0
-            )
-            flow = flow + ahead * change
-            surplus = surplus + back * turn
-            surplus = np.clip(surplus, 1e-8 * barrier / flow, 1e8 * barrier / flow)
-        self.flow = flow
+            surplus = surplus + _within(surplus, turn) * turn
+            self.flow = flow + ahead * change
+            # Away from h·z = μ by orders of magnitude, surplus says nothing any more.
+            surplus = np.clip(surplus, 1e-8 * barrier / self.flow, 1e8 * barrier / self.flow)
         return _STEPS
 
-    def _longest(self, flow: Array, change: Array, spare: Array, rise: Array) -> float:
-        """Return how far a step may go before a path runs empty or a link full."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            empty = np.min(np.where(change < 0.0, -flow / change, np.inf), initial=np.inf)
-            full = np.min(np.where(rise > 0.0, spare / rise, np.inf), initial=np.inf)
-        return min(1.0, _TO_BOUNDARY * float(min(empty, full)))
+    def _direction(
+        self, lengths: Array, surplus: Array, spare: Array, barrier: float
+    ) -> Array | None:
+        """Return the Newton step of the path flows, or None where rounding has the last word."""
+        capacity = self.capacity[self.used]
+        # Surplus of a used path vanishes; a floor keeps rounding from being blown up, and is too
+        # small to slow a step down.
+        weight = self.flow / np.maximum(surplus, 1e-10 * lengths)
+        total = self._by_demand(weight)
+        pull = barrier / self.flow - lengths
+        pull = pull - (self._by_demand(weight * pull) / total)[self.owner]
+        mean = self._by_demand(self.incidence * weight) / total
+        # Scaled by the root of the curvature, the matrix is the identity plus something positive.
+        root = np.sqrt(2.0 * self.kappa * capacity / spare**3)
+        centred = (self.incidence - mean[:, self.owner]) * root[:, None]
+        system = (centred * weight) @ centred.T
+        system[np.diag_indices_from(system)] += 1.0
+        try:
+            links = np.linalg.solve(system, centred @ (weight * pull))
+        except np.linalg.LinAlgError:
+            return None
+        change: Array = weight * (pull - centred.T @ links)
+        change = change - weight * (self._by_demand(change) / total)[self.owner]
+        return change if bool(np.all(np.isfinite(change))) else None
+
+    def _line_search(self, change: Array, lengths: Array, spare: Array, barrier: float) -> float:
+        """Return how far to go along a step so that the barrier function falls; 0 if nowhere."""
+        ahead = min(_within(self.flow, change), _within(spare, -(self.incidence @ change)))
+        value = self._barrier_value(self.flow, barrier)
+        slope = float(change @ (lengths - barrier / self.flow))
+        while ahead > 1e-12:
+            reached = self._barrier_value(self.flow + ahead * change, barrier)
+            if reached <= value + 1e-4 * ahead * slope + 1e-14 * abs(value):
+                return ahead
+            ahead *= 0.5
+        return 0.0
 
     def _barrier_value(self, flow: Array, barrier: float) -> float:
         carried = self.incidence @ flow
         spare = self.capacity[self.used] - carried
         packets = self.kappa * carried / spare + self.delay_s[self.used] * carried
         return float(packets.sum() + self.extra_s @ flow - barrier * np.log(flow).sum())
+
+
+def _within(values: Array, change: Array) -> float:
+    """Return how much of a change keeps positive values positive, at most 1."""
+    falling = change < 0.0
+    if not bool(falling.any()):
+        return 1.0
+    return min(1.0, _TO_BOUNDARY * float(np.min(-values[falling] / change[falling])))

@@ -31,7 +31,7 @@ from scenarios.experiment import (
     split_name,
     to_toml,
 )
-from scenarios.parameters import Row, describe, nearest
+from scenarios.parameters import Parameter, Row, describe, nearest
 from scenarios.scenario import (
     INTERFACE_NAME_LIMIT,
     PROTOCOLS,
@@ -140,6 +140,7 @@ __all__ = [
     "DirectMove",
     "Experiment",
     "Link",
+    "Parameter",
     "Row",
     "Satellite",
     "Scenario",

@@ -167,8 +167,9 @@ class DirectMove(Experiment):
     - ``satcom.buffer_packets`` 500: one bandwidth-delay product at 12 Mbit/s, four times what a
       user sends, so that slow start and catching up after a handover fit; it drains in 0.12 s.
     - ``uav.buffer_packets`` 20: drains in 0.24 s at 1 Mbit/s, so a full queue makes the UAV about
-      as slow as the satellite and never slower. One bandwidth-delay product would be two packets,
-      too few for TCP to keep the link busy; Linux's own 1000 would be 12 s of queue.
+      as slow as the satellite; in a queue of one user's own, held to 0.39 Mbit/s, it drains in
+      0.6 s. One bandwidth-delay product would be two packets, too few for TCP to keep the link
+      busy; Linux's own 1000 would be 12 s of queue.
     - ``controller.header_overhead`` 1.07: a full Ethernet frame of 1514 bytes carries 1420 bytes
       of data under 14 bytes of Ethernet, 40 of IPv4 and TCP, 12 of timestamps and up to 28 of
       MPTCP's DSS option (1514/1420 = 1.066). Queues count frames, so the demand on the wire is

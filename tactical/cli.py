@@ -57,7 +57,8 @@ examples:
   tactical check direct-move --set ships.count=5 --set uav.range_m=2000
 """
 REPORT_EXAMPLES = """\
-A run directory that already has a result is analysed anew.
+Each run gets a new result.json and report.html; several runs get one more report that compares
+them.
 
 examples:
   tactical report runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
@@ -320,24 +321,30 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
 
     if not run_dirs:
         return FAILED
-    for run_dir in run_dirs:
-        analysis.write(run_dir)
+    try:
+        results = [analysis.write(run_dir) for run_dir in run_dirs]
+        for run_dir, result in zip(run_dirs, results, strict=True):
+            analysis.report([result], run_dir / "report.html")
+        report = output or _report_path(run_dirs)
+        if output is not None or len(run_dirs) > 1:
+            analysis.report(results, report)
+    except analysis.RunDirectoryError as error:
+        raise Refused(str(error)) from error
+    except OSError as error:
+        raise Refused(f"{error.filename} cannot be written: {error.strerror}") from error
     documents: list[dict[str, Any]] = []
     for run_dir in run_dirs:
-        result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
-        documents.append({"run": str(run_dir), **result})
-    report = output or _report_path(run_dirs)
-    if output is not None or len(run_dirs) > 1:
-        analysis.report(list(run_dirs), report)
+        document = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
+        documents.append({"directory": str(run_dir), "report": str(report), **document})
     if as_json:
         print(_as_json(documents))
     else:
-        print(analysis.table([analysis.analyse(run_dir) for run_dir in run_dirs]))
+        print(analysis.table(results))
         print(f"Report: {report}")
     failed = [entry for entry in documents if entry.get("state") != "done"]
     for entry in failed:
         reason = entry.get("reason") or "no reason was recorded"
-        print(f"tactical: {entry['run']} failed: {reason}", file=sys.stderr)
+        print(f"tactical: {entry['directory']} failed: {reason}", file=sys.stderr)
     return FAILED if failed else 0
 
 

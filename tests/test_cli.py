@@ -1,0 +1,202 @@
+"""The command line as a user or a script meets it."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from tactical import cli
+from tactical.experiment import Progress
+from tactical.host import doctor
+from tactical.progress import PlainLines, reporter
+
+CONFIG_ERROR = "[satcom]\ndelay_s = 'long'\n"
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wrong.toml").write_text(CONFIG_ERROR)
+    (tmp_path / "broken.toml").write_text("[satcom\n")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+REFUSED = [
+    ("", "COMMAND"),
+    ("rum direct-move", "rum"),
+    ("run", "SCENARIO"),
+    ("run direct-mov", "direct-move"),
+    ("run direct-move --protocol tcp", "'tcp'"),
+    ("run direct-move --backend cloud", "'cloud'"),
+    ("run direct-move --seed -1", "whole number from 0"),
+    ("run direct-move --seed one", "'one'"),
+    ("run direct-move --set satcom.delya_s=0.3", "satcom.delay_s"),
+    ("run direct-move --set satcom.delay_s=-1", "0 or more"),
+    ("run direct-move --set satcom.delay_s", "satcom.delay_s"),
+    ("run direct-move --set satcom.rate_bps=fast", "satcom.rate_bps"),
+    ("run direct-move --config absent.toml", "absent.toml"),
+    ("run direct-move --config wrong.toml", "satcom.delay_s"),
+    ("run direct-move --config broken.toml", "broken.toml"),
+    ("run direct-move --config empty", "empty"),
+    ("check direct-move --set ships.count=0", "ships.count"),
+    ("check direct-move --set ships.count=1.5", "whole number"),
+    ("check direct-move --runs-dir runs", "--runs-dir"),
+    ("report", "RUN"),
+    ("report absent", "absent is no run directory"),
+    ("report empty", "empty is no run directory"),
+    ("report file", "file is no run directory"),
+]
+
+
+@pytest.mark.parametrize(("line", "names"), REFUSED, ids=[line or "-" for line, _ in REFUSED])
+def test_bad_input_is_one_sentence_and_status_2(directory, capsys, line, names):
+    assert cli.main(line.split()) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("tactical: ")
+    assert names in said.err
+
+
+@pytest.mark.parametrize(("line", "names"), REFUSED, ids=[line or "-" for line, _ in REFUSED])
+def test_bad_input_is_json_for_scripts(directory, capsys, line, names):
+    assert cli.main([*line.split(), "--json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["error"]
+    # A mistake before the command is known is a mistake about `--json` as well.
+    assert names in document["error"] or not line
+
+
+def test_a_runs_directory_that_cannot_be_made_is_refused(directory, capsys):
+    if doctor.examine().chosen is None:
+        pytest.skip("no way to run an emulated network here, which is said first")
+    assert cli.main(["run", "direct-move", "--runs-dir", "file/runs"]) == 2
+    assert "--runs-dir file/runs cannot be made" in capsys.readouterr().err
+
+
+def test_python_m_and_the_installed_command_are_the_same():
+    installed = Path(sys.executable).with_name("tactical")
+    for command in ([sys.executable, "-m", "tactical"], [str(installed)]):
+        done = subprocess.run([*command, "run", "nowhere"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr == "tactical: no experiment 'nowhere'; there is direct-move\n"
+
+
+@pytest.mark.parametrize("command", ["", "doctor", "scenarios", "check", "run", "report"])
+def test_help_names_every_option_and_shows_examples(capsys, command):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*command.split(), "--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert "usage: tactical" in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+    if command in ("", "check", "run", "report"):
+        assert f"  tactical {command or 'run'} " in text
+
+
+def test_check_shows_every_parameter_and_when_ships_come_into_range(capsys):
+    assert cli.main(["check", "direct-move", "--set", "ships.count=3"]) == 0
+    text = capsys.readouterr().out
+    experiment = scenarios.load("direct-move", ["ships.count=3"])
+    for row in scenarios.describe(experiment):
+        assert row.key in text
+        assert row.expected in text
+    assert scenarios.fingerprint(experiment) in text
+    assert "At 60 s ship3 enters the range of uav." in text
+
+
+def test_check_as_json_can_be_read_back(capsys):
+    assert cli.main(["check", "direct-move", "--json", "--set", "uav.range_m=350"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    overrides = {row["key"]: row["value"] for row in document["parameters"]}
+    again = scenarios.load("direct-move", overrides)
+    assert scenarios.fingerprint(again) == document["fingerprint"]
+    assert overrides["uav.range_m"] == 350
+    assert [change["entering"] for change in document["coverage"]] == [True, True, False, False]
+
+
+def test_scenarios_are_listed_with_a_summary(capsys):
+    assert cli.main(["scenarios", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in listed] == sorted(scenarios.EXPERIMENTS)
+    assert all(entry["summary"] for entry in listed)
+
+
+def test_doctor_says_the_same_to_people_and_scripts(capsys):
+    status = cli.main(["doctor"])
+    text = capsys.readouterr().out
+    assert cli.main(["doctor", "--json"]) == status
+    document = json.loads(capsys.readouterr().out)
+    assert (status == 0) == (document["chosen"] is not None)
+    for tool in document["tools"]:
+        assert tool["name"] in text
+
+
+def test_a_dry_run_prints_every_command_and_leaves_nothing(directory, capsys):
+    if doctor.examine().chosen is None:
+        pytest.skip("no way to run an emulated network here")
+    assert cli.main(["run", "direct-move", "--protocol", "fdm", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for command in ("ovs-vsctl", "hostapd", "tc", "ip", "iperf3", "dumpcap"):
+        assert any(command in line.split() for line in lines), command
+    assert cli.main(["run", "direct-move", "--protocol", "fdm", "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["commands"] == lines
+    assert not (directory / "runs").exists()
+
+
+def test_output_to_a_closed_pipe_ends_quietly():
+    command = f"{sys.executable} -m tactical check direct-move | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+
+
+def step(state: str, time_s: float | None, message: str) -> Progress:
+    return Progress(Path("runs/x"), "fdm", state, time_s, message)
+
+
+STEPS = [
+    step("defined", None, "defined"),
+    step("running", 0.1, "running"),
+    *[step("running", float(second), "") for second in range(1, 25)],
+    step("running", 24.2, "ship1 associated with uav [1]"),
+    step("done", 26.0, "done"),
+]
+
+
+def test_progress_without_a_terminal_is_a_line_for_what_happens(capsys):
+    show = PlainLines()
+    for each in STEPS:
+        show(each)
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "fdm              defined",
+        "fdm       0.1 s  running",
+        "fdm      11.0 s  running",
+        "fdm      21.0 s  running",
+        "fdm      24.2 s  ship1 associated with uav [1]",
+        "fdm      26.0 s  done",
+    ]
+
+
+def test_progress_on_a_terminal_is_a_bar(monkeypatch):
+    reading, writing = pty.openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    with os.fdopen(writing, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with reporter(["fdm"], 100.0) as show:
+            for each in STEPS:
+                show(each)
+    shown = os.read(reading, 65536).decode()
+    os.close(reading)
+    assert "ship1 associated with uav [1]" in shown
+    assert "26.0 of 100 s" in shown
+    assert "done" in shown

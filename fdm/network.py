@@ -46,7 +46,7 @@ class Demand(NamedTuple):
     rate_bps: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Network:
     """Nodes and links.
 
@@ -66,8 +66,8 @@ class Network:
 
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
-    index: dict[Node, int] = field(init=False, repr=False, compare=False)
-    outgoing: tuple[tuple[tuple[int, int], ...], ...] = field(init=False, repr=False, compare=False)
+    index: dict[Node, int] = field(repr=False, compare=False)
+    outgoing: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False, compare=False)
     """For each node by position: (link, head) of every link that leaves it and is up."""
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[Link]) -> None:

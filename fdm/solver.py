@@ -59,7 +59,8 @@ def solve(
         Coefficient of the queueing delay, see `fdm.Kleinrock`.
     start : Solution, optional
         An earlier answer for the same demands in the same order on a network with the same links.
-        Its paths are used as far as they still exist.
+        Its paths are used as far as they still exist. Where several splits between demands are
+        equally good, the answer stays near the one it began with.
     gap : float
         Relative gap at which to stop.
     iterations : int

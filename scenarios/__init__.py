@@ -26,6 +26,8 @@ from scenarios.errors import ScenarioError
 from scenarios.experiment import (
     Experiment,
     fingerprint,
+    from_options,
+    from_tree,
     overridden,
     read_config,
     split_name,
@@ -78,14 +80,19 @@ def load(
         the field, the value, what was expected, and the option or file.
     """
     experiment = _type(name)()
+    changes = []
     if config is not None:
         declared, tree = split_name(read_config(config), str(config))
         if declared not in (None, name):
             raise ScenarioError(
                 "experiment", f"is {declared!r}, but {name!r} was asked for", declared, str(config)
             )
-        experiment = overridden(experiment, tree, str(config))
-    return overridden(experiment, overrides, "")
+        changes += from_tree(tree, str(config))
+    if isinstance(overrides, Mapping):
+        changes += from_tree(overrides)
+    else:
+        changes += from_options(overrides, experiment)
+    return overridden(experiment, changes)
 
 
 def from_toml(text: str, table: str = "", origin: str = "") -> Experiment:
@@ -116,7 +123,7 @@ def from_toml(text: str, table: str = "", origin: str = "") -> Experiment:
     name, parameters = split_name(tree, origin)
     if name is None:
         raise ScenarioError("experiment", "must name an experiment, but is missing", None, origin)
-    return overridden(_type(name, origin)(), parameters, origin)
+    return overridden(_type(name, origin)(), from_tree(parameters, origin))
 
 
 def _type(name: str, origin: str = "") -> type[Experiment]:

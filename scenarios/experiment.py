@@ -1,5 +1,6 @@
 """Experiments: parameters that build a scenario, read from and written to TOML."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -8,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from scenarios.errors import ScenarioError
 from scenarios.parameters import check, nearest, places
@@ -45,50 +46,89 @@ class Experiment(ABC):
         """Return the scenario for a seed: the same for the same seed on any machine."""
 
 
-def overridden(experiment: _E, overrides: Mapping[str, Any] | Iterable[str], origin: str) -> _E:
-    """Return an experiment with some parameters changed.
+class Override(NamedTuple):
+    """One parameter to change.
 
-    Parameters
+    Attributes
     ----------
-    experiment : Experiment
-        What to start from.
-    overrides : mapping or iterable of str
-        Dotted keys to values (nested mappings do as well), or strings ``KEY=VALUE`` whose value
-        is written as in TOML; text may go without quotes.
+    key : str
+        Dotted name.
+    value : object
+        What it shall be, as TOML reads it.
     origin : str
-        Where they come from, for messages: a file's path. Strings name themselves.
+        The option or file it comes from, for messages; empty for a Python caller.
+    """
 
-    Returns
-    -------
-    Experiment
-        A new one of the same type.
+    key: str
+    value: Any
+    origin: str
+
+
+def overridden(experiment: _E, overrides: Iterable[Override]) -> _E:
+    """Return an experiment of the same type with some parameters changed, the last one winning.
 
     Raises
     ------
     ScenarioError
-        For an unknown key, a string without ``=``, or a value that does not fit.
+        For an unknown key or a value that does not fit, with the origin of the override.
     """
-    if isinstance(overrides, Mapping):
-        entries = [(key, value, origin) for key, value in _flat(overrides)]
-    else:
-        entries = [_parsed(text, experiment) for text in overrides]
     tree = dataclasses.asdict(experiment)
     known = [place.key for place in places(experiment)]
-    sources: dict[str, str] = {}
-    for key, value, source in entries:
-        if key not in known:
-            _refuse(key, value, known, experiment, source)
+    origins: dict[str, str] = {}
+    for override in overrides:
+        if override.key not in known:
+            _refuse(override, known, experiment.name)
         branch = tree
-        *parents, leaf = key.split(".")
+        *parents, leaf = override.key.split(".")
         for parent in parents:
             branch = branch[parent]
-        branch[leaf] = value
-        sources[key] = source
+        branch[leaf] = override.value
+        origins[override.key] = override.origin
     try:
         changed: _E = _rebuilt(experiment, tree)
     except ScenarioError as error:
-        raise error.at(sources.get(error.field, origin)) from None
+        # Where two parameters do not fit together, the one at fault need not be the one named.
+        everywhere = ", ".join(dict.fromkeys(filter(None, origins.values())))
+        raise error.at(origins.get(error.field, everywhere)) from None
     return changed
+
+
+def from_options(options: Iterable[str], experiment: Experiment) -> list[Override]:
+    """Read ``KEY=VALUE`` strings, whose value is written as in TOML; text may go without quotes.
+
+    Raises
+    ------
+    ScenarioError
+        If a string has no key or no ``=``.
+    """
+    kinds = {place.key: place.kind for place in places(experiment)}
+    overrides = []
+    for option in options:
+        key, equals, written = (part.strip() for part in option.partition("="))
+        if not equals or not key:
+            raise ScenarioError("", f"must be KEY=VALUE, not {option!r}", option, "--set")
+        value: Any = written
+        # One line only: a line break would smuggle in further keys.
+        if kinds.get(key) is not str or written[:1] in ("'", '"'):
+            with contextlib.suppress(tomllib.TOMLDecodeError):
+                value = (
+                    tomllib.loads(f"value = {written}")["value"] if "\n" not in written else value
+                )
+        overrides.append(Override(key, value, f"--set {option}"))
+    return overrides
+
+
+def from_tree(tree: Mapping[str, Any], origin: str = "") -> list[Override]:
+    """Read a mapping of dotted keys, of nested mappings, or of both."""
+    overrides = []
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            overrides += [
+                inner._replace(key=f"{key}.{inner.key}") for inner in from_tree(value, origin)
+            ]
+        else:
+            overrides.append(Override(key, value, origin))
+    return overrides
 
 
 def to_toml(experiment: Experiment, table: str = "") -> str:
@@ -172,39 +212,15 @@ def _rebuilt(like: Any, tree: Mapping[str, Any]) -> Any:
     )
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    entries: list[tuple[str, Any]] = []
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and value:
-            entries.extend(_flat(value, f"{prefix}{key}."))
-        else:
-            entries.append((f"{prefix}{key}", value))
-    return entries
-
-
-def _parsed(text: str, experiment: Experiment) -> tuple[str, Any, str]:
-    """Split ``KEY=VALUE`` and read the value as TOML."""
-    source = f"--set {text}"
-    key, equals, written = (part.strip() for part in text.partition("="))
-    if not equals or not key:
-        raise ScenarioError("", f"must be KEY=VALUE, not {text!r}", text, "--set")
-    kinds = {place.key: place.kind for place in places(experiment)}
-    try:
-        # One line only: a line break would smuggle in further keys.
-        value = tomllib.loads(f"value = {written}")["value"] if "\n" not in written else written
-    except tomllib.TOMLDecodeError:
-        value = written
-    if kinds.get(key) is str and not isinstance(value, str):
-        value = written
-    return key, value, source
-
-
-def _refuse(key: str, value: Any, known: list[str], experiment: Experiment, source: str) -> None:
-    inside = [name for name in known if name.startswith(f"{key}.")]
+def _refuse(override: Override, known: list[str], name: str) -> None:
+    key, value, origin = override
+    inside = [place for place in known if place.startswith(f"{key}.")]
     if inside:
         raise ScenarioError(
-            key, f"is a group; set one of {', '.join(inside)}, not {value!r}", value, source
+            key, f"is a group; set one of {', '.join(inside)}, not {value!r}", value, origin
         )
-    groups = dict.fromkeys(f"{name.partition('.')[0]}.*" if "." in name else name for name in known)
+    groups = dict.fromkeys(
+        f"{place.partition('.')[0]}.*" if "." in place else place for place in known
+    )
     hint = nearest(key, known) or f"; there are {', '.join(groups)}"
-    raise ScenarioError(key, f"is no parameter of {experiment.name}{hint}", value, source)
+    raise ScenarioError(key, f"is no parameter of {name}{hint}", value, origin)

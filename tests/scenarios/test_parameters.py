@@ -94,6 +94,22 @@ def test_options_win_over_a_file(tmp_path):
     )
 
 
+def test_a_file_and_options_need_to_fit_only_together(tmp_path):
+    config = tmp_path / "short.toml"
+    config.write_text("duration_s = 30\n")
+    with pytest.raises(ScenarioError, match=re.escape(f"{config}: entry_time_s must be less than")):
+        scenarios.load("direct-move", [], config)
+    experiment = scenarios.load("direct-move", ["entry_time_s=10"], config)
+    assert isinstance(experiment, DirectMove)
+    assert (experiment.duration_s, experiment.entry_time_s) == (30.0, 10.0)
+
+
+def test_the_last_of_two_options_for_the_same_parameter_wins():
+    experiment = scenarios.load("direct-move", ["entry_time_s=10", "entry_time_s=20"])
+    assert isinstance(experiment, DirectMove)
+    assert experiment.entry_time_s == 20.0
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

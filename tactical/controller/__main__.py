@@ -16,6 +16,8 @@ import threading
 from pathlib import Path
 from typing import IO
 
+from .network import ControlledNetwork, NetworkError, load
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point; returns the exit status."""
@@ -28,8 +30,6 @@ def main(arguments: list[str] | None = None) -> int:
         help="OVSDB connection method (the local Open vSwitch)",
     )
     options = parser.parse_args(arguments)
-
-    from .network import NetworkError, load
 
     try:
         network = load(options.network)
@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _start(network: object, port: int, ovsdb: str, records: IO[str]) -> None:
+def _start(network: ControlledNetwork, port: int, ovsdb: str, records: IO[str]) -> None:
     # Threads rather than eventlet: starts in half the time, and OVSDB's client can block in one.
     os.environ.setdefault("OSKEN_HUB_TYPE", "native")
     from os_ken.lib import hub
@@ -66,9 +66,9 @@ def _start(network: object, port: int, ovsdb: str, records: IO[str]) -> None:
     cfg.CONF.set_override("ofp_tcp_listen_port", port)
     cfg.CONF.set_override("ofp_listen_host", "127.0.0.1")
     write = RecordWriter(records)
-    ControllerApp.network = network  # type: ignore[assignment]
+    ControllerApp.network = network
     ControllerApp.ovsdb = ovsdb
-    ControllerApp.write = staticmethod(write)  # type: ignore[assignment]
+    ControllerApp.write = write
 
     def read_events() -> None:
         for line in sys.stdin:

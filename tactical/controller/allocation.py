@@ -103,57 +103,65 @@ def _flow_deviation(
     demands = [d for d in network.demands if any(a.user == d.user for a in attached)]
     if not demands:
         return Allocation(())
-    user_node, server_node = "user {}".format, f"server {network.server.name}"
-    meaning: list[Attachment | Hop] = []
-    links: list[fdm.Link] = []
-    for attachment in attached:
-        meaning.append(attachment)
-        links.append(
-            fdm.Link(user_node(attachment.user), attachment.datapath, attachment.rate_bps, 0.0)
-        )
-    for hop, head in graph:
-        assert hop.trunk is not None
-        meaning.append(hop)
-        links.append(fdm.Link(hop.datapath, head, hop.trunk.rate_bps, hop.trunk.delay_s))
-    last = Hop(network.server.datapath, network.server.port, None)
-    meaning.append(last)
-    links.append(fdm.Link(last.datapath, server_node, network.server.rate_bps, 0.0))
-
-    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
-    graph_network = fdm.Network(nodes, links)
+    problem, first, hops = _routing_problem(network, graph, attached)
+    server = _server_node(network)
     solution = fdm.solve(
-        graph_network,
-        [fdm.Demand(user_node(d.user), server_node, d.rate_bps) for d in demands],
+        problem,
+        [fdm.Demand(_user_node(d.user), server, d.rate_bps) for d in demands],
         packet_bits=network.mean_packet_bits,
         kappa=network.delay_coefficient,
     )
-    rates = queue_rates(graph_network, solution, capacity_share=network.capacity_share)
+    rates = queue_rates(problem, solution, capacity_share=network.capacity_share)
 
     subflows = []
-    for attachment in attached:
-        flows = []
-        queues: dict[tuple[str, str], QueueRate] = {}
-        for index, demand in enumerate(demands):
-            if demand.user != attachment.user:
-                continue
-            for flow in solution.path_flows[index]:
-                if meaning[flow.path[0]] is attachment:
-                    flows.append(flow)
-        if not flows:
-            continue
-        main = max(flows, key=lambda flow: flow.rate_bps)
-        hops = [meaning[link] for link in main.path[1:]]
-        index = next(i for i, d in enumerate(demands) if d.user == attachment.user)
-        for link, hop in zip(main.path[1:], hops, strict=True):
-            assert isinstance(hop, Hop)
-            if hop.trunk is not None:
-                queues[hop.datapath, hop.port] = rates[index, main.path, link]
-        subflows.append(
-            Subflow(
-                attachment,
-                tuple(hop for hop in hops if isinstance(hop, Hop)),
-                sum(flow.rate_bps for flow in flows),
-                queues,
+    for number, flows in enumerate(solution.path_flows):
+        by_attachment: dict[Attachment, list[fdm.PathFlow]] = {}
+        for flow in flows:
+            by_attachment.setdefault(first[flow.path[0]], []).append(flow)
+        for attachment, parts in by_attachment.items():
+            # A subflow is one path: of several behind one attachment the largest is taken.
+            main = max(parts, key=lambda flow: flow.rate_bps).path
+            subflows.append(
+                Subflow(
+                    attachment,
+                    tuple(hops[link] for link in main[1:]),
+                    sum(flow.rate_bps for flow in parts),
+                    {
+                        (hops[link].datapath, hops[link].port): rates[number, main, link]
+                        for link in main[1:]
+                        if hops[link].trunk is not None
+                    },
+                )
             )
-        )
     return Allocation(tuple(subflows), solution)
+
+
+def _routing_problem(
+    network: ControlledNetwork,
+    graph: Sequence[tuple[Hop, str]],
+    attached: Sequence[Attachment],
+) -> tuple[fdm.Network, dict[int, Attachment], dict[int, Hop]]:
+    """The network to solve, and what its links stand for: an attachment or a hop."""
+    links: list[fdm.Link] = []
+    first: dict[int, Attachment] = {}
+    hops: dict[int, Hop] = {}
+    for a in attached:
+        first[len(links)] = a
+        links.append(fdm.Link(_user_node(a.user), a.datapath, a.rate_bps, 0.0))
+    for hop, head in graph:
+        assert hop.trunk is not None
+        hops[len(links)] = hop
+        links.append(fdm.Link(hop.datapath, head, hop.trunk.rate_bps, hop.trunk.delay_s))
+    last = Hop(network.server.datapath, network.server.port, None)
+    hops[len(links)] = last
+    links.append(fdm.Link(last.datapath, _server_node(network), network.server.rate_bps, 0.0))
+    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
+    return fdm.Network(nodes, links), first, hops
+
+
+def _user_node(user: str) -> str:
+    return f"user {user}"
+
+
+def _server_node(network: ControlledNetwork) -> str:
+    return f"server {network.server.name}"

@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import IO, Any, ClassVar
 
 from os_ken.base import app_manager
@@ -78,7 +78,7 @@ class ControllerApp(app_manager.OSKenApp):
     OFP_VERSIONS: ClassVar[list[int]] = [ofproto_v1_3.OFP_VERSION]
     network: ClassVar[ControlledNetwork]
     ovsdb: ClassVar[str]
-    write: ClassVar[Callable[[Record], None]]
+    write: ClassVar[RecordWriter]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,7 +99,7 @@ class ControllerApp(app_manager.OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
     def _on_state(self, ev: Any) -> None:
-        datapath = ev.datapath
+        datapath: Any = ev.datapath
         if ev.state == MAIN_DISPATCHER:
             self._datapaths[datapath.id] = datapath
             down = set()
@@ -123,7 +123,7 @@ class ControllerApp(app_manager.OSKenApp):
 
     @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
     def _on_packet(self, ev: Any) -> None:
-        frame = packet.Packet(ev.msg.data).get_protocol(ethernet.ethernet)
+        frame: Any = packet.Packet(ev.msg.data).get_protocol(ethernet.ethernet)
         if frame is not None:
             self._events.put(StationHeard(ev.msg.datapath.id, frame.src))
 

@@ -1,4 +1,4 @@
-"""Flow entries and queues that carry out an allocation, and the steps from one to the next. Pure."""
+"""Flow entries and queues that carry out an allocation, and the steps between two. Pure."""
 
 from __future__ import annotations
 

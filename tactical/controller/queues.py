@@ -108,9 +108,8 @@ class QueueTable:
         if status == ovs.db.idl.Transaction.UNCHANGED:
             return
         if status != ovs.db.idl.Transaction.SUCCESS:
-            raise QueueError(
-                f"OVSDB refused a change of queues: {txn.get_error() or txn.status_to_string(status)}"
-            )
+            problem = txn.get_error() or txn.status_to_string(status)
+            raise QueueError(f"OVSDB refused a change of queues: {problem}")
         wanted = txn.get_increment_new_value()
         while next(iter(self._idl.tables["Open_vSwitch"].rows.values())).cur_cfg < wanted:
             if not self._step(deadline):

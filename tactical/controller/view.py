@@ -95,12 +95,10 @@ class View:
             case StationHeard(dpid, mac):
                 name = network.datapath_name(dpid)
                 for attachment in network.attachments:
-                    if (
-                        attachment.wireless
-                        and attachment.mac == mac
-                        and attachment.datapath == name
-                    ):
-                        return self.apply(AssociationChanged(attachment.user, name, True), network)
+                    where = (attachment.mac, attachment.datapath)
+                    if attachment.wireless and where == (mac, name):
+                        joined = AssociationChanged(attachment.user, attachment.datapath, True)
+                        return self.apply(joined, network)
                 return self
 
     def ready(self, network: ControlledNetwork) -> bool:

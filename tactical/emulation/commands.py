@@ -18,6 +18,7 @@ MODULES = (
     "sch_netem",
     "sch_ingress",
     "cls_matchall",
+    "cls_flower",
     "act_mirred",
     "veth",
 )
@@ -25,6 +26,12 @@ MODULES = (
 
 MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
+
+DATA_DSCP = 1
+"""Marks iperf3's data connection, and so tells it from its control connection.
+
+The value has no effect on priority: it is best effort for Linux and for 802.11 alike.
+"""
 
 
 @dataclass(frozen=True)
@@ -212,7 +219,35 @@ def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
         return Command((*argv, "--server", "--one-off"), plan.host.node)
     argv += ["--client", plan.host.address, "--time", f"{transfer.duration_s:g}"]
     argv += ["--bitrate", str(transfer.rate_bps), "--length", str(transfer.block_bytes)]
+    argv += ["--dscp", str(DATA_DSCP)]
     return Command(tuple(argv), user)
+
+
+def hold_commands(plan: Plan) -> list[Command]:
+    """Keep iperf3's control messages from the host until :func:`release_command`.
+
+    At the end of a test the client says so on the control connection, and the server then
+    closes the data connection at once, with whatever is still on the way.  Over paths of
+    different delay the message overtakes data, and no transfer would ever be complete.  TCP
+    repeats the message; meanwhile the last data arrive.
+    """
+    what = ("flower", "ip_proto", "tcp", "ip_tos", "0/0xfc", "action", "drop")
+    name, node = plan.host.name, plan.host.node
+    return [
+        Command(("tc", "qdisc", "add", "dev", name, "ingress"), node),
+        Command(("tc", "filter", "add", "dev", name, "ingress", "protocol", "ip", *what), node),
+    ]
+
+
+def release_command(plan: Plan) -> Command:
+    """Let iperf3's control messages pass again."""
+    return Command(("tc", "qdisc", "delete", "dev", plan.host.name, "ingress"), plan.host.node)
+
+
+def received_packets_command(plan: Plan) -> Command:
+    """Print how many packets the host has received."""
+    counter = f"/sys/class/net/{plan.host.name}/statistics/rx_packets"
+    return Command(("cat", counter), plan.host.node)
 
 
 def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:

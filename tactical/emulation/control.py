@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scenarios import Scenario
@@ -127,10 +127,8 @@ class ControllerProcess:
     def close(self) -> None:
         """End it: its input ends, and so does it."""
         assert self._process.stdin is not None
-        try:
+        with self._lock, suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         if self._process.wait(10.0) is None:
             self._process.stop()
         self._reader.join(5.0)

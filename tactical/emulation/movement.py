@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from scenarios import CoverageChange, Scenario
+from scenarios import AccessPoint, CoverageChange, Scenario, Station
 
 from . import commands
 from .control import ControllerProcess
@@ -91,7 +91,9 @@ class Movement:
                 self._change(change)
 
     def _write_positions(self, time_s: float) -> None:
-        for node in (*self._scenario.stations, *self._scenario.access_points):
+        nodes: list[Station | AccessPoint] = [*self._scenario.stations]
+        nodes += self._scenario.access_points
+        for node in nodes:
             east, north, up = (float(x) for x in node.trajectory.position(time_s)[0])
             self._events.write("position", node.name, east_m=east, north_m=north, up_m=up)
 
@@ -108,8 +110,7 @@ class Movement:
         self._handover(station, before, access_point, "begin")
         if not plan.multipath:
             old = plan.station_interface(station, before)
-            for command in commands.interface_down(old):
-                self._network.run(command)
+            self._network.run_all(commands.interface_down(old))
         self._associate(interface, access_point)
         if plan.multipath:
             self._network.run(commands.endpoint_added(plan, interface))
@@ -127,8 +128,7 @@ class Movement:
         if plan.multipath:
             self._network.run(commands.endpoint_removed(plan, interface))
         else:
-            for command in commands.interface_down(interface):
-                self._network.run(command)
+            self._network.run_all(commands.interface_down(interface))
             self._up(plan.station_interface(station, after))
         self._access[station] = after
         self._handover(station, access_point, after, "end")
@@ -146,8 +146,7 @@ class Movement:
         self._controller.report(interface.node, access_point, False)
 
     def _up(self, interface: HostInterface) -> None:
-        for command in commands.interface_up(self._network.plan, interface):
-            self._network.run(command)
+        self._network.run_all(commands.interface_up(self._network.plan, interface))
 
     def _association(self, interface: HostInterface, access_point: str, state: str) -> None:
         self._events.write(

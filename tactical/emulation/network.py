@@ -7,6 +7,8 @@ Commands run with ``mnexec``, never through a node's shell, so that threads may 
 
 from __future__ import annotations
 
+import itertools
+import shlex
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -83,6 +85,31 @@ class Network:
         """
         return run(self.argv(command), timeout_s=timeout_s).stdout
 
+    def run_all(self, many: Iterable[Command]) -> None:
+        """Run commands one after the other, those of one node in one shell.
+
+        Starting a process costs tens of milliseconds in an emulated processor; a shell starts
+        the commands of a node at a fraction of that.
+
+        Raises
+        ------
+        CommandError
+            For the first command that fails; those after it are not run.
+        """
+        for node, group in itertools.groupby(many, key=lambda command: command.node):
+            steps = list(group)
+            script = "".join(
+                f"{shlex.join(step.argv)} || {{ echo {number} $? >&2; exit 1; }}\n"
+                for number, step in enumerate(steps)
+            )
+            shell = Command(("sh", "-c", script), node)
+            done = run(self.argv(shell), timeout_s=COMMAND_TIMEOUT_S, check=False)
+            if done.status:
+                *said, last = done.stderr.splitlines()
+                number, status = (int(word) for word in last.split())
+                problem = f"ended with status {status}"
+                raise CommandError(steps[number].argv, status, "", "\n".join(said), problem)
+
     def start(self, command: Command, log: Path, stdout: Path | None = None) -> Process:
         """Start a command in its node."""
         return Process(self.argv(command), log, stdout)
@@ -121,11 +148,11 @@ class Network:
             self._connect(switches, wire.a, wire.b)
         self._bring_up_radios(switches)
         everything = [port for switch in plan.switches for port in switch.ports]
-        self._all(commands.port_commands(everything))
-        self._all(commands.node_commands(plan))
-        self._all(commands.offload_commands(plan))
+        self.run_all(commands.port_commands(everything))
+        self.run_all(commands.node_commands(plan))
+        self.run_all(commands.offload_commands(plan))
         for medium in plan.media:
-            self._all(commands.medium_commands(medium))
+            self.run_all(commands.medium_commands(medium))
         controller = _ControllerAddress("controller", "tcp", "127.0.0.1", OPENFLOW_PORT)
         for switch in switches.values():
             self._stack.callback(switch.stop, deleteIntfs=False)
@@ -134,7 +161,7 @@ class Network:
             if (removal := commands.shaping_removal(everything)) is not None:
                 self._stack.callback(self._quietly, removal)
             self.run(shaping)
-        self._all(commands.host_commands(plan))
+        self.run_all(commands.host_commands(plan))
 
     def _connect(
         self, switches: dict[str, OVSSwitch], a: tuple[str, str], b: tuple[str, str]
@@ -202,10 +229,6 @@ class Network:
             for port in planned.ports:
                 if Path(f"/sys/class/net/{port.name}").exists():
                     self._quietly(Command(("ip", "link", "delete", port.name)))
-
-    def _all(self, many: Iterable[Command]) -> None:
-        for command in many:
-            self.run(command)
 
     def _quietly(self, command: Command) -> None:
         """Run a command whose failure must not stop the clearing away of the rest."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scenarios import PROTOCOLS, Link, Scenario
+from scenarios import PROTOCOLS, AccessPoint, Link, Satellite, Scenario
 
 IFNAMSIZ = 15
 """Longest name of a Linux network interface (``IFNAMSIZ`` less the final NUL)."""
@@ -213,7 +213,7 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
         raise PlanError(
             f"protocol: {protocol!r} is unknown; expected one of {', '.join(PROTOCOLS)}"
         )
-    relays = (*scenario.satellites, *scenario.access_points)
+    relays: list[Satellite | AccessPoint] = [*scenario.satellites, *scenario.access_points]
     names = [*(s.name for s in scenario.stations), *(r.name for r in relays), scenario.host, SHORE]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -237,7 +237,7 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
     wires.append(Wire((host.node, host.name), (SHORE, shore_ports[0].name)))
     for number, relay in enumerate(relays, start=1):
         ports: list[Port] = []
-        if relay in scenario.satellites:
+        if isinstance(relay, Satellite):
             for station in stations.values():
                 for interface in station:
                     if interface.relay == relay.name and not interface.wireless:

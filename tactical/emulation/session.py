@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 import tomllib
+import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,7 @@ import scenarios
 from scenarios import Scenario
 
 from ..host.process import CommandError
+from . import commands
 from .control import controller
 from .environment import HostSampler, write_environment
 from .events import EventLog
@@ -36,9 +38,11 @@ from .recording import recorders
 from .traffic import clients, servers
 
 FINISH_GRACE_S = 30.0
-"""How long after its nominal end an iperf3 client may take to exchange results."""
-DRAIN_S = 1.0
-"""How long recorders go on after the traffic: the longest path delay, several times over."""
+"""How long iperf3 may take to exchange its results."""
+DRAIN_LIMIT_S = 15.0
+"""How long data that are still queued at the end of the traffic may take to arrive."""
+IDLE_PACKETS_PER_S = 10.0
+"""The host receives less than this when all data have arrived."""
 
 
 def run_all(run_dirs: Sequence[Path]) -> int:
@@ -72,23 +76,21 @@ def _run(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str) -> bool:
     with EventLog(run_dir) as events:
         try:
             _emulate(run_dir, scenario, plan, ovsdb, events)
-        except Exception as error:
-            kind = (
-                ""
-                if isinstance(error, CommandError | EmulationError)
-                else f"{type(error).__name__}: "
-            )
-            events.write("state", "run", state="failed", reason=f"{kind}{error}")
-            if not kind:
-                return False
-            raise
+        except (CommandError, EmulationError) as error:
+            events.write("state", "run", state="failed", reason=str(error))
+            return False
+        except Exception as error:  # noqa: BLE001 - the next run may well work
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}"
+            events.write("state", "run", state="failed", reason=reason)
+            return False
         except KeyboardInterrupt:
             events.write("state", "run", state="failed", reason="interrupted")
             raise
         except SystemExit:
             # Mininet's way of giving up; its message is in the worker's log.
             events.write("state", "run", state="failed", reason="Mininet gave up: see worker.log")
-            raise
+            return False
         events.write("state", "run", state="done")
     return True
 
@@ -96,29 +98,32 @@ def _run(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str) -> bool:
 def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: EventLog) -> None:
     events.write("state", "run", state="configured")
     with ExitStack() as stack:
-        network = stack.enter_context(Network(plan, run_dir))
+        # Starts while the network is built, and ends before it is taken down.
         control = stack.enter_context(controller(plan, scenario, run_dir, ovsdb, events))
+        network = stack.enter_context(Network(plan, run_dir))
+        stack.callback(control.close)
         movement = Movement(scenario, network, control, events)
         movement.start_position()
         control.wait_until_deployed()
         stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(servers(network, run_dir))
-        sampler = stack.enter_context(HostSampler(run_dir))
+        stack.enter_context(HostSampler(run_dir))
         events.start()
         epoch_s = time.time()
         sending = stack.enter_context(clients(network, run_dir))
         events.write("state", "run", state="running", epoch_s=epoch_s)
-        _follow(movement, events, sampler, sending, scenario.duration_s)
-        _finish(sending, listening, events, scenario.duration_s)
+        _follow(movement, events, sending, scenario.duration_s)
+        network.run_all(commands.hold_commands(plan))
+        _drain(network, events, scenario.duration_s)
+        network.run(commands.release_command(plan))
         events.write("state", "run", state="collecting")
-        time.sleep(DRAIN_S)
+        _finish(sending, listening, events)
         write_environment(network, run_dir)
 
 
 def _follow(
     movement: Movement,
     events: EventLog,
-    sampler: HostSampler,
     sending: dict[str, Process],
     duration_s: float,
 ) -> None:
@@ -143,18 +148,33 @@ def _check_clients(sending: dict[str, Process], now_s: float, duration_s: float)
             raise process.failure(f"the traffic of {user} ended at {now_s:.1f} s")
 
 
-def _finish(
-    sending: dict[str, Process],
-    listening: dict[str, Process],
-    events: EventLog,
-    duration_s: float,
-) -> None:
-    deadline_s = duration_s + FINISH_GRACE_S
+def _drain(network: Network, events: EventLog, duration_s: float) -> None:
+    """Wait until what was sent has arrived: packets stop coming, or the limit is reached."""
+
+    def received() -> int:
+        return int(network.run(commands.received_packets_command(network.plan)))
+
+    before, before_s = received(), events.now_s
+    while events.now_s < duration_s + DRAIN_LIMIT_S:
+        time.sleep(1.0)
+        now, now_s = received(), events.now_s
+        if now - before < IDLE_PACKETS_PER_S * (now_s - before_s):
+            return
+        before, before_s = now, now_s
+    events.write(
+        "error",
+        network.plan.host.node,
+        message=f"data were still arriving {DRAIN_LIMIT_S:g} s after the traffic; cut off",
+    )
+
+
+def _finish(sending: dict[str, Process], listening: dict[str, Process], events: EventLog) -> None:
+    """Let iperf3 exchange its results and end."""
+    limit_s = events.now_s + FINISH_GRACE_S
     for user, process in sending.items():
-        if process.wait(max(0.1, deadline_s - events.now_s)) is None:
-            events.write(
-                "error", user, message=f"iperf3 did not end within {deadline_s:g} s; stopped"
-            )
+        if process.wait(max(0.1, limit_s - events.now_s)) is None:
+            message = f"iperf3 did not end within {FINISH_GRACE_S:g} s; stopped"
+            events.write("error", user, message=message)
         elif process.status:
             events.write("error", user, message=str(process.failure("iperf3 failed")))
     for process in listening.values():

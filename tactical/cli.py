@@ -322,6 +322,8 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
     if not run_dirs:
         return FAILED
     try:
+        for run_dir in run_dirs:
+            analysis.collect(run_dir)
         results = [analysis.write(run_dir) for run_dir in run_dirs]
         for run_dir, result in zip(run_dirs, results, strict=True):
             analysis.report([result], run_dir / "report.html")

@@ -92,6 +92,7 @@ install_packages() { # lines of "package | alternative"
         die "apt-get could not install: ${names[*]} (is this machine offline?)"
 }
 
+[[ $PYTHON == python3 ]] || command -v "$PYTHON" >/dev/null || die "there is no PYTHON=$PYTHON"
 mapfile -t missing < <(missing_packages)
 if [[ ${1:-} == --check ]]; then
     printf '%s\n' "${missing[@]+"${missing[@]}"}" | sed '/^$/d; s/[[:space:]]*$//'

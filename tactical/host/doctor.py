@@ -15,6 +15,7 @@ from tactical.host.kernels import Kernel
 from tactical.host.kvm import KvmProbe
 from tactical.host.packages import SystemPackage
 from tactical.host.process import CommandError, run
+from tactical.host.virtual import VirtualMachine
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def examine() -> Report:
     native = Backend("native", tuple(native_problems()), f"kernel {platform.release()}")
     how = "KVM" if kvm_answer.works else "software emulation"
     detail = f"kernel {kernel.release}, {how}" if kernel else how
-    virtual = Backend("vm", tuple(virtual_problems()), detail)
+    virtual = Backend("vm", tuple(virtual_problems() or _rehearsal_problems(kernel)), detail)
     usable = [backend.name for backend in (native, virtual) if not backend.problems]
     lacking = missing_packages()
     return Report(
@@ -180,6 +181,17 @@ def render(report: Report) -> str:
     elif report.chosen is None:
         lines += ["", "No way to run here; what stands in the way is listed above."]
     return "\n".join(lines)
+
+
+def _rehearsal_problems(kernel: Kernel | None) -> list[str]:
+    if kernel is None:
+        return []
+    try:
+        VirtualMachine(kernel.release, kvm=False).rehearse()
+    except CommandError as error:
+        said = (error.stderr.strip() or error.stdout.strip() or str(error)).splitlines()[-1]
+        return [f"virtme-run fails: {said}"]
+    return []
 
 
 def _missing_commands(*, virtual: bool) -> list[str]:

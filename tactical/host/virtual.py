@@ -24,7 +24,7 @@ from tactical.host.environment import (
     worker_environment,
 )
 from tactical.host.machine import HostError
-from tactical.host.process import SYSTEM_DIRECTORIES, Child, CommandError, search_path
+from tactical.host.process import SYSTEM_DIRECTORIES, Child, CommandError, run, search_path
 
 HERE = Path(__file__).resolve().parent
 UP_MARK = b"tactical: guest is up"
@@ -126,6 +126,19 @@ class VirtualMachine:
         # Not as part of the kernel's command line, which is too short for long paths.
         command += ["-fw_cfg", f"name={COMMAND_ITEM},string={guest_command.replace(',', ',,')}"]
         return command
+
+    def rehearse(self, writable: Sequence[Path] = ()) -> str:
+        """The QEMU command that a start would give, after all preparations but without a boot.
+
+        Raises
+        ------
+        CommandError
+            The preparations failed, say because a tool is missing.
+        """
+        command = self.command(["/bin/true"], writable)
+        end = command.index("--qemu-opts")
+        rehearsal = [*command[:end], "--show-command", "--dry-run", *command[end:]]
+        return run(rehearsal, timeout_s=60, environment={"SHELL": "/bin/sh"}).stdout
 
     def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
         """Boot and run; see `Machine.start`."""

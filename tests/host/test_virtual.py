@@ -13,7 +13,6 @@ import pytest
 
 from tactical.host import doctor, virtual
 from tactical.host.machine import HostError
-from tactical.host.process import run
 from tactical.host.virtual import VirtualMachine
 
 PROBLEMS = doctor.virtual_problems()
@@ -89,10 +88,7 @@ def test_too_many_writable_directories_are_refused_before_the_kernel_cuts_them()
 def test_the_kernel_command_line_is_not_longer_than_was_reckoned(tmp_path):
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
-    command = machine().command(["true"], [deep])
-    end = command.index("--qemu-opts")
-    shown = run([*command[:end], "--show-command", "--dry-run", *command[end:]], timeout_s=30)
-    words = shlex.split(shown.stdout)
+    words = shlex.split(machine().rehearse([deep]))
     used = len(words[words.index("-append") + 1].encode())
     own = used - len(",".join(virtual.UNUSED_MODULES)) - len(str(deep)) - 75
     assert own <= virtual.KERNEL_COMMAND_LINE_OWN_BYTES

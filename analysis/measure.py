@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.result import Interruption, PathShare, Series, UserResult
-from analysis.rundirectory import Event, JsonObject
+from analysis.rundirectory import Event, JsonObject, count, mapping
 from captures import Connection, DataFlow, Packets, one_way_delays
 
 # iperf3 opens both of its connections with a cookie of this many bytes.
@@ -17,6 +17,7 @@ LISTED_GAP_S = 0.5
 _EVENT_MARGIN_S = 2.0
 _START_UP_S = 2.0
 _STEP_S = 1.0
+_LONGEST_SERIES_S = 100_000.0
 # More than a control connection ever carries.
 _BULK_BYTES = 65_536
 
@@ -209,9 +210,8 @@ def _iperf(client: JsonObject) -> tuple[int | None, str | None]:
     error = client.get("error")
     if not client:
         return None, "no result of the iperf3 client"
-    try:
-        sent = int(client["end"]["sum_sent"]["bytes"])
-    except (KeyError, TypeError, ValueError):
+    sent = count(mapping(mapping(client.get("end")).get("sum_sent")).get("bytes"))
+    if sent is None:
         return None, str(error or "the iperf3 client's result has no end.sum_sent.bytes")
     return sent, str(error) if error else None
 
@@ -314,7 +314,9 @@ def _variation(flow: DataFlow, clock: Clock, start_s: float, end_s: float) -> fl
 def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Series:
     times = clock.run_time(flow.time_ns)
     first = float(np.floor(min(times.min(), 0.0))) if len(times) else 0.0
-    bins = np.arange(first, np.ceil(end_s) + _STEP_S, _STEP_S)
+    # Damaged time stamps must not make a series of years.
+    last = min(np.ceil(end_s), first + _LONGEST_SERIES_S)
+    bins = np.arange(first, max(last, first) + _STEP_S, _STEP_S)
 
     def rate(weights: I64, wanted: NDArray[np.bool_]) -> list[float]:
         summed, _ = np.histogram(times[wanted], bins=bins, weights=weights[wanted].astype(float))

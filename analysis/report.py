@@ -19,6 +19,7 @@ from analysis.figures import (
 from analysis.plots import Plot, comparison, delays, queue_rates, throughput
 from analysis.result import RunResult
 from analysis.run import analyse
+from analysis.rundirectory import number as json_number
 
 _PROTOCOLS = {
     "sptcp": "single-path TCP that hands over",
@@ -435,7 +436,7 @@ def _solves(result: RunResult) -> str:
             _Sentence(
                 "; ".join(
                     f"{flow.get('user', '?')} over {flow.get('via', '?')} "
-                    f"{megabits(_number(flow.get('rate_bps')))}"
+                    f"{megabits(json_number(flow.get('rate_bps')))}"
                     for flow in solve.path_flows
                 )
             ),
@@ -447,10 +448,6 @@ def _solves(result: RunResult) -> str:
         ("time (s)", "trigger", "relative gap", "solved in (ms)", "path flows (Mbit/s)"),
         lines,
     )
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
 
 
 def _quality(result: RunResult) -> str:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from analysis.measure import Clock, Interface, Recorded, User, measure_user
 from analysis.result import (
@@ -15,10 +14,20 @@ from analysis.result import (
     Solve,
     UserResult,
 )
-from analysis.rundirectory import Event, JsonObject, RunDirectory, read_run
+from analysis.rundirectory import (
+    Event,
+    JsonObject,
+    RunDirectory,
+    count,
+    items,
+    mapping,
+    number,
+    read_run,
+)
 from captures import Capture, connections, merge, read
 
 _CLOCK_TOLERANCE_S = 1e-3
+_LONGEST_RUN_S = 86_400.0
 _POSITION = "on the node's own interface; what it sends is seen after its queueing discipline"
 
 
@@ -42,19 +51,19 @@ def analyse(run_directory: str | Path) -> RunResult:
     files = read_run(Path(run_directory))
     remarks = list(files.remarks)
     state, reason = _state(files)
-    plan_users = _mapping(files.plan.get("users"))
-    host_plan = _mapping(files.plan.get("host"))
+    plan_users = mapping(files.plan.get("users"))
+    host_plan = mapping(files.plan.get("host"))
 
     host_name = str(host_plan.get("name", "host"))
     quality: list[CaptureQuality] = []
-    host_files = [str(each) for each in host_plan.get("captures") or []]
+    host_files = [str(each) for each in items(host_plan.get("captures"))]
     host = _recorded(files, host_name, host_files, quality, remarks)
     users: dict[str, UserResult] = {}
     senders: dict[str, tuple[User, Recorded | None]] = {}
     for name, described in plan_users.items():
-        user = _user(str(name), _mapping(described), files.traffic)
-        interfaces = _mapping(_mapping(described).get("interfaces"))
-        paths = [str(_mapping(each).get("capture") or "") for each in interfaces.values()]
+        user = _user(str(name), mapping(described), files.traffic)
+        interfaces = mapping(mapping(described).get("interfaces"))
+        paths = [str(mapping(each).get("capture") or "") for each in interfaces.values()]
         senders[user.name] = (user, _recorded(files, user.name, paths, quality, remarks))
     clock = _clock(files, [host, *(sender for _, sender in senders.values())], remarks)
     for name, (user, sender) in senders.items():
@@ -65,21 +74,19 @@ def analyse(run_directory: str | Path) -> RunResult:
 
     goodputs = [each.goodput_bps for each in users.values() if each.goodput_bps is not None]
     references = {
-        str(key): float(value)
-        for key, value in _mapping(files.plan.get("reference_goodput_bps")).items()
-        if isinstance(value, int | float)
+        str(key): rate
+        for key, value in mapping(files.plan.get("reference_goodput_bps")).items()
+        if (rate := number(value)) is not None
     }
     protocol = str(files.run.get("protocol", ""))
     dropped = [each.dropped for each in quality if each.dropped is not None]
-    duration = files.plan.get("duration_s")
-    seed = files.run.get("seed")
     return RunResult(
         state=state,
         reason=reason,
         run=files.path.resolve().name,
         scenario=str(files.run.get("scenario", "")),
         protocol=protocol,
-        seed=seed if isinstance(seed, int) else None,
+        seed=count(files.run.get("seed")),
         backend=str(files.run.get("backend", "")),
         users=users,
         jain=jain(goodputs),
@@ -89,7 +96,7 @@ def analyse(run_directory: str | Path) -> RunResult:
         ),
         fingerprint=str(files.run.get("fingerprint", "")),
         created=str(files.run.get("created", "")),
-        duration_s=float(duration) if isinstance(duration, int | float) else None,
+        duration_s=number(files.plan.get("duration_s")),
         goodput_bps=sum(goodputs) if goodputs else None,
         reference_goodput_bps=references.get(protocol),
         associations=sum(
@@ -147,10 +154,6 @@ def jain(rates: Sequence[float]) -> float | None:
     return sum(rates) ** 2 / (len(rates) * squares) if squares > 0 else None
 
 
-def _mapping(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
 def _state(files: RunDirectory) -> tuple[str, str | None]:
     states = files.of_kind("state")
     last = str(states[-1].data.get("state", "")) if states else ""
@@ -169,21 +172,17 @@ def _state(files: RunDirectory) -> tuple[str, str | None]:
 
 
 def _user(name: str, described: JsonObject, traffic: dict[str, JsonObject]) -> User:
-    def number(key: str) -> float | None:
-        value = described.get(key)
-        return float(value) if isinstance(value, int | float) else None
-
     interfaces = tuple(
-        Interface(str(key), str(_mapping(each).get("via", key)), str(_mapping(each).get("address")))
-        for key, each in _mapping(described.get("interfaces")).items()
+        Interface(str(key), str(mapping(each).get("via", key)), str(mapping(each).get("address")))
+        for key, each in mapping(described.get("interfaces")).items()
     )
     return User(
         name=name,
-        port=int(number("port") or 0),
+        port=count(described.get("port")) or 0,
         interfaces=interfaces,
-        offered_bps=number("offered_bps"),
-        start_s=number("start_s") or 0.0,
-        duration_s=number("duration_s"),
+        offered_bps=number(described.get("offered_bps")),
+        start_s=number(described.get("start_s")) or 0.0,
+        duration_s=number(described.get("duration_s")),
         client=traffic.get(f"{name}-client", {}),
         server=traffic.get(f"{name}-server", {}),
     )
@@ -235,8 +234,8 @@ def _quality(
             counters = event.data
 
     def counter(key: str, in_file: int | None) -> int | None:
-        value = counters.get(key)
-        return value if isinstance(value, int) else in_file
+        value = count(counters.get(key))
+        return value if value is not None else in_file
 
     snap = [each.snap_length_bytes for each in capture.interfaces]
     ticks = {each.ticks_per_second for each in capture.interfaces}
@@ -261,18 +260,22 @@ def _quality(
 
 
 def _clock(files: RunDirectory, sides: list[Recorded | None], remarks: list[str]) -> Clock:
-    for event in files.of_kind("state"):
-        epoch = event.data.get("epoch_s")
-        if isinstance(epoch, int | float):
-            return Clock(round(epoch * 1e9))
     firsts = [
         int(side.packets.time_ns[0]) for side in sides if side is not None and len(side.packets)
     ]
-    if firsts:
+    first_ns = min(firsts, default=None)
+    for event in files.of_kind("state"):
+        epoch_s = number(event.data.get("epoch_s"))
+        if epoch_s is None:
+            continue
+        if first_ns is None or abs(epoch_s - first_ns / 1e9) < _LONGEST_RUN_S:
+            return Clock(round(epoch_s * 1e9))
+        remarks.append("the traffic's start and the captures are more than a day apart")
+    if first_ns is not None:
         remarks.append(
             "no event says when the traffic began: times count from the first captured packet"
         )
-    return Clock(min(firsts, default=0))
+    return Clock(first_ns or 0)
 
 
 def _check_clock(users: dict[str, UserResult], remarks: list[str]) -> None:
@@ -284,20 +287,12 @@ def _check_clock(users: dict[str, UserResult], remarks: list[str]) -> None:
 
 def _solve(event: Event) -> Solve:
     data = event.data
-
-    def number(key: str) -> float | None:
-        value = data.get(key)
-        return float(value) if isinstance(value, int | float) else None
-
-    flows = data.get("path_flows")
     return Solve(
         t_s=event.t_s,
         trigger=str(data.get("trigger", "")),
-        relative_gap=number("relative_gap"),
-        solve_time_s=number("solve_time_s"),
-        path_flows=[each for each in flows if isinstance(each, dict)]
-        if isinstance(flows, list)
-        else [],
+        relative_gap=number(data.get("relative_gap")),
+        solve_time_s=number(data.get("solve_time_s")),
+        path_flows=[each for each in items(data.get("path_flows")) if isinstance(each, dict)],
     )
 
 
@@ -305,53 +300,49 @@ def _queues(files: RunDirectory) -> list[QueueResult]:
     """Queues that were sampled or set, with their rates over time."""
     settings: dict[tuple[str, int], list[Event]] = {}
     for event in files.of_kind("queue_set"):
-        number = event.data.get("queue_id")
-        if isinstance(number, int):
-            settings.setdefault((str(event.data.get("port", "")), number), []).append(event)
-    samples: dict[tuple[str, int], list[JsonObject]] = {}
+        queue_id = count(event.data.get("queue_id"))
+        if queue_id is not None:
+            key = (str(event.data.get("port", "")), queue_id)
+            settings.setdefault(key, []).append(event)
+    samples: dict[tuple[str, int], list[tuple[float, int]]] = {}
+    datapaths: dict[tuple[str, int], str] = {}
+    errors: dict[tuple[str, int], int] = {}
     for row in files.samples:
-        number = row.get("queue_id")
-        if row.get("kind") == "queue" and isinstance(number, int | float) and number == number:
-            samples.setdefault((str(row.get("port", "")), int(number)), []).append(row)
+        queue_id, t_s = count(row.get("queue_id")), number(row.get("t_s"))
+        sent = count(row.get("tx_bytes"))
+        if row.get("kind") == "queue" and not (queue_id is None or t_s is None or sent is None):
+            key = (str(row.get("port", "")), queue_id)
+            samples.setdefault(key, []).append((t_s, sent))
+            datapaths[key] = str(row.get("datapath") or "")
+            errors[key] = max(errors.get(key, 0), count(row.get("tx_errors")) or 0)
     found: list[QueueResult] = []
-    for port, number in sorted(settings.keys() | samples.keys()):
-        rows = [
-            row
-            for row in samples.get((port, number), [])
-            if isinstance(row.get("t_s"), int | float)
-            and isinstance(row.get("tx_bytes"), int | float)
-        ]
-        rows.sort(key=lambda row: float(row["t_s"]))
+    for key in sorted(settings.keys() | samples.keys()):
+        port, queue_id = key
+        rows = sorted(samples.get(key, []))
+        total = rows[0][1] if rows else 0
         rates: list[list[float]] = []
-        total = 0
-        for before, after in pairwise(rows):
-            seconds = float(after["t_s"]) - float(before["t_s"])
-            sent = int(after["tx_bytes"]) - int(before["tx_bytes"])
-            if sent < 0:
-                # The queue was made anew; its counter started again.
-                sent = int(after["tx_bytes"])
-            total += sent
-            if seconds > 0:
-                rates.append([float(after["t_s"]), 8 * sent / seconds])
-        if rows:
-            total += int(rows[0]["tx_bytes"])
-        events = settings.get((port, number), [])
+        for (before_s, before), (after_s, after) in pairwise(rows):
+            # A counter that went back: the queue was made anew.
+            grown = after - before if after >= before else after
+            total += grown
+            if after_s > before_s:
+                rates.append([after_s, 8 * grown / (after_s - before_s)])
+        events = settings.get(key, [])
         about = next((event.data for event in reversed(events) if event.data.get("user")), {})
-        errors = [int(row["tx_errors"]) for row in rows if isinstance(row.get("tx_errors"), int)]
         found.append(
             QueueResult(
-                datapath=str((rows[-1] if rows else {}).get("datapath") or port.split("-")[0]),
+                datapath=datapaths.get(key) or port.split("-")[0],
                 port=port,
-                queue_id=number,
+                queue_id=queue_id,
                 user=str(about["user"]) if about.get("user") else None,
                 via=str(about["via"]) if about.get("via") else None,
                 tx_bytes=total,
-                tx_errors=max(errors, default=0),
+                tx_errors=errors.get(key, 0),
                 settings=[
-                    [event.t_s, float(event.data["min_bps"]), float(event.data["max_bps"])]
+                    [event.t_s, low, high]
                     for event in events
-                    if isinstance(event.data.get("min_bps"), int | float)
-                    and isinstance(event.data.get("max_bps"), int | float)
+                    if (low := number(event.data.get("min_bps"))) is not None
+                    and (high := number(event.data.get("max_bps"))) is not None
                 ],
                 rates=rates,
             )

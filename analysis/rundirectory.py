@@ -156,12 +156,36 @@ def read_lines(file: Path) -> list[JsonObject]:
     return _lines(file, [], optional=True)
 
 
+def number(value: Any) -> float | None:
+    """A JSON value as a number, if it is a finite one of sane size."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # Far beyond any rate in bit/s, byte count or time in seconds; NaN fails the comparison.
+    return float(value) if -1e18 < value < 1e18 else None
+
+
+def count(value: Any) -> int | None:
+    """A JSON value as a whole number, if it is one."""
+    found = number(value)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def mapping(value: Any) -> JsonObject:
+    """A JSON value as an object; an empty one if it is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Any) -> list[Any]:
+    """A JSON value as a list; an empty one if it is something else."""
+    return value if isinstance(value, list) else []
+
+
 def _event(line: JsonObject) -> Event | None:
-    t_s, data = line.get("t_s"), line.get("data")
-    if not isinstance(t_s, int | float):
+    t_s, data = number(line.get("t_s")), line.get("data")
+    if t_s is None:
         return None
     return Event(
-        float(t_s),
+        t_s,
         str(line.get("kind", "")),
         str(line.get("node") or ""),
         data if isinstance(data, dict) else {},

@@ -1,6 +1,7 @@
 """A run directory and nothing else gives the result."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 
@@ -179,6 +180,36 @@ def test_captures_that_were_cut_off(copy: Path, part: int) -> None:
         assert result.users["ship2"].data_bytes > 50_000
         # Several users share the damage, none is said to have completed.
         assert not any(user.bytes_agree for user in result.users.values())
+
+
+JUNK = (None, [], {}, "x", -1, 1e308, True, [1], {"a": 1}, float("nan"))
+
+
+def spoiled(value: object, chance: random.Random) -> object:
+    """A JSON value with some of its parts replaced."""
+    if chance.random() < 0.04:
+        return chance.choice(JUNK)
+    if isinstance(value, dict):
+        return {key: spoiled(each, chance) for key, each in value.items()}
+    if isinstance(value, list):
+        return [spoiled(each, chance) for each in value]
+    return value
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_values_of_the_wrong_kind_do_no_harm(copy: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    queue_events(copy)
+    for name in ("plan.json", "traffic/ship1-client.json"):
+        file = copy / name
+        file.write_text(json.dumps(spoiled(json.loads(file.read_text()), chance)))
+    for name in ("events.jsonl", "samples.jsonl"):
+        file = copy / name
+        lines = [spoiled(json.loads(line), chance) for line in file.read_text().splitlines()]
+        file.write_text("\n".join(map(json.dumps, lines)))
+    result = write(copy)
+    assert json.loads((copy / "result.json").read_text())["state"] in ("done", "failed")
+    assert table([result])
 
 
 def test_no_run_directory(tmp_path: Path) -> None:

@@ -275,12 +275,12 @@ def _cause(
 ) -> str:
     """What explains a gap; the first of the list in docs/analysis.md that applies."""
     after, before = start_s - _EVENT_MARGIN_S, start_s + length_s
-    near = {
-        event.kind for event in events if event.node == user.name and after <= event.t_s <= before
-    }
-    if near & {"handover", "association"}:
+    near = [event for event in events if after <= event.t_s <= before]
+    if any(each.node == user.name and each.kind in ("handover", "association") for each in near):
         return "handover"
-    if near & {"link_down", "link_up"}:
+    # Link events are told by the switch, or by the user's own side.
+    places = {user.name, *(each.via for each in user.interfaces)}
+    if any(each.node in places and each.kind in ("link_down", "link_up") for each in near):
         return "link"
     if start_s - sending_start_s < _START_UP_S:
         return "start-up"

@@ -89,10 +89,13 @@ def read_run(path: Path) -> RunDirectory:
         remarks.append("run.toml is missing")
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remarks.append(f"run.toml cannot be read: {error}")
-    events = [event for line in _lines(path / "events.jsonl", remarks) if (event := _event(line))]
+    lines = _lines(path / "events.jsonl", remarks)
     samples = _lines(path / "samples.jsonl", remarks, optional=True)
     if not samples:
         samples = _parquet(path / "samples.parquet", remarks)
+    zero_s = _zero(lines)
+    events = [_event(line, zero_s) for line in lines]
+    samples = [{**row, "t_s": _run_time(row, zero_s)} for row in samples]
     traffic = {
         file.stem: _object(file, remarks) for file in sorted((path / "traffic").glob("*.json"))
     }
@@ -180,15 +183,31 @@ def items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _event(line: JsonObject) -> Event | None:
-    t_s, data = number(line.get("t_s")), line.get("data")
-    if t_s is None:
-        return None
+def _zero(lines: list[JsonObject]) -> float | None:
+    """The monotonic clock at run time 0, from any event that carries both."""
+    for line in lines:
+        t_s, t_mono_s = number(line.get("t_s")), number(line.get("t_mono_s"))
+        if t_s is not None and t_mono_s is not None:
+            return t_mono_s - t_s
+    return None
+
+
+def _run_time(line: JsonObject, zero_s: float | None) -> float | None:
+    """Run time of an event or sample; the set-up's have only the monotonic clock."""
+    t_s, t_mono_s = number(line.get("t_s")), number(line.get("t_mono_s"))
+    if t_s is None and t_mono_s is not None and zero_s is not None:
+        return t_mono_s - zero_s
+    return t_s
+
+
+def _event(line: JsonObject, zero_s: float | None) -> Event:
+    t_s = _run_time(line, zero_s)
+    # A run that failed in its set-up has no run time.
     return Event(
-        t_s,
+        t_s if t_s is not None else 0.0,
         str(line.get("kind", "")),
         str(line.get("node") or ""),
-        data if isinstance(data, dict) else {},
+        mapping(line.get("data")),
     )
 
 

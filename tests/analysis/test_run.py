@@ -133,6 +133,30 @@ def test_a_failed_run_says_why(copy: Path) -> None:
     assert "hostapd ended with status 1" in table([result])
 
 
+def test_a_run_that_failed_in_its_set_up(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text('[run]\nscenario = "direct-move"\nprotocol = "fdm"\n')
+    nothing = {"seq": None, "t_s": None, "t_mono_s": None, "node": "run", "kind": "state"}
+    said = [
+        {**nothing, "data": {"state": "defined"}},
+        {**nothing, "data": {"state": "failed", "reason": "OVS did not start"}},
+    ]
+    (tmp_path / "events.jsonl").write_text("\n".join(map(json.dumps, said)))
+    result = write(tmp_path)
+    assert (result.state, result.reason) == ("failed", "OVS did not start")
+    assert result.users == {}
+
+
+def test_events_of_the_set_up_get_their_run_time(copy: Path) -> None:
+    lines = [json.loads(line) for line in (copy / "events.jsonl").read_text().splitlines()]
+    moment = lines[-1]["t_mono_s"] - lines[-1]["t_s"]
+    early = {"seq": 0, "t_s": None, "t_mono_s": moment - 2.5, "node": "controller"}
+    data = {"port": "satcom-eth2", "queue_id": 1, "min_bps": 1, "max_bps": 2}
+    lines.insert(0, {**early, "kind": "queue_set", "data": data})
+    (copy / "events.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (queue,) = analyse(copy).queues
+    assert queue.settings[0][0] == pytest.approx(-2.5, abs=0.01)
+
+
 @pytest.mark.parametrize(
     "missing",
     [

@@ -184,8 +184,8 @@ def items(value: Any) -> list[Any]:
 
 
 def _zero(lines: list[JsonObject]) -> float | None:
-    """The monotonic clock at run time 0, from any event that carries both."""
-    for line in lines:
+    """The monotonic clock at run time 0, from the last event that carries both."""
+    for line in reversed(lines):
         t_s, t_mono_s = number(line.get("t_s")), number(line.get("t_mono_s"))
         if t_s is not None and t_mono_s is not None:
             return t_mono_s - t_s

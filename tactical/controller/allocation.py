@@ -17,6 +17,9 @@ from fdm.queues import QueueRate, queue_rates
 from .network import Attachment, ControlledNetwork, Trunk
 from .view import View
 
+TRICKLE_BPS = 64_000
+"""Rate of a subflow that the optimum does not use: five full packets a second."""
+
 
 @dataclass(frozen=True)
 class Hop:
@@ -54,10 +57,23 @@ def allocate(network: ControlledNetwork, view: View) -> Allocation:
     paths = {a: _shortest_path(network, graph, a.datapath) for a in attached}
     reachable = tuple(a for a in attached if paths[a] is not None)
     if network.policy == "fdm":
-        return _flow_deviation(network, graph, reachable)
+        optimal = _flow_deviation(network, graph, reachable)
+        used = {subflow.attachment for subflow in optimal.subflows}
+        unused = [_trickle(a, paths[a] or ()) for a in reachable if a not in used]
+        return Allocation((*optimal.subflows, *unused), optimal.solution)
     # An address that moves between interfaces may be attached twice for a moment.
     latest = {a.address: a for a in reachable}
     return Allocation(tuple(Subflow(a, paths[a] or ()) for a in latest.values()))
+
+
+def _trickle(attachment: Attachment, path: tuple[Hop, ...]) -> Subflow:
+    """A subflow that the optimum does not use: kept alive, at a rate that does no harm.
+
+    Without a flow entry, what its sender has under way would be lost and stall the connection.
+    """
+    rate = QueueRate(0, TRICKLE_BPS)
+    queues = {(hop.datapath, hop.port): rate for hop in path if hop.trunk is not None}
+    return Subflow(attachment, path, 0.0, queues)
 
 
 def _directed_trunks(network: ControlledNetwork, view: View) -> tuple[tuple[Hop, str], ...]:

@@ -108,9 +108,12 @@ class ControllerApp(app_manager.OSKenApp):
                 if port.state & datapath.ofproto.OFPPS_LINK_DOWN:
                     down.add(port.name.decode())
             self._events.put(DatapathConnected(datapath.id, frozenset(down)))
-        elif self._datapaths.get(datapath.id) is datapath:
-            del self._datapaths[datapath.id]
-            self._events.put(DatapathLost(datapath.id))
+            return
+        # A switch that reconnected has a newer connection by now.
+        dpid: int = datapath.id
+        if self._datapaths.get(dpid) is datapath:
+            del self._datapaths[dpid]
+            self._events.put(DatapathLost(dpid))
 
     @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
     def _on_port_status(self, ev: Any) -> None:

@@ -214,7 +214,7 @@ def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
     """iperf3 on either side of a user's connection; under MPTCP through mptcpize(8)."""
     transfer = next(t for t in plan.transfers if t.user == user)
     argv = ["mptcpize", "run"] if transfer.multipath else []
-    argv += ["iperf3", "--json", "--port", str(transfer.port)]
+    argv += ["iperf3", "--json", "--version4", "--port", str(transfer.port)]
     if server:
         return Command((*argv, "--server", "--one-off"), plan.host.node)
     argv += ["--client", plan.host.address, "--time", f"{transfer.duration_s:g}"]

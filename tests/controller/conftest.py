@@ -1,0 +1,112 @@
+"""Switches in pure Python: what deployed entries and queues do to a packet, without root."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from tactical.controller.deployment import Change, FlowEntry, Queue
+from tactical.controller.network import ControlledNetwork
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Where a packet ended, and the queues (port, id) that it passed on the way."""
+
+    datapath: str
+    port: str
+    eth_dst: str | None
+    queues: tuple[tuple[str, int], ...]
+
+
+@dataclass
+class Switches:
+    """Flow tables and queues of all datapaths of a network."""
+
+    network: ControlledNetwork
+    entries: dict[object, FlowEntry] = field(default_factory=dict)
+    queues: dict[Queue, tuple[int, int]] = field(default_factory=dict)
+
+    def steps(self, change: Change) -> "list[object]":
+        """The single messages of a change, in the order in which the application sends them."""
+        sets = [("set", q, r) for part in (change.lowered, change.raised) for q, r in part.items()]
+        return [
+            *sets,
+            *(("add", entry) for entry in change.added),
+            *(("remove", entry) for entry in change.removed),
+            *(("drop", queue) for queue in change.dropped),
+        ]
+
+    def apply(self, step: object) -> None:
+        match step:
+            case ("set", queue, rate):
+                self.queues[queue] = (rate.min_bps, rate.max_bps)
+            case ("add", entry):
+                self.entries[entry.key] = entry
+            case ("remove", entry):
+                del self.entries[entry.key]
+            case ("drop", queue):
+                del self.queues[queue]
+
+    def used_queues(self) -> set[tuple[str, int]]:
+        """(port, queue id) of every set_queue in force."""
+        used = set()
+        for entry in self.entries.values():
+            actions = dict(entry.actions)
+            if "set_queue" in actions:
+                datapath = self.network.datapath_name(entry.dpid)
+                port = next(
+                    p.name
+                    for p in self.network.ports
+                    if (p.datapath, p.number) == (datapath, actions["output"])
+                )
+                used.add((port, int(actions["set_queue"])))
+        return used
+
+    def send(self, datapath: str, source: str, destination: str) -> Arrival | None:
+        """Follow an IPv4 packet from `datapath` on; None if it is dropped or loops."""
+        passed: list[tuple[str, int]] = []
+        eth_dst: str | None = None
+        for _ in range(len(self.network.datapaths) + 1):
+            entry = self._lookup(datapath, source, destination)
+            if entry is None:
+                return None
+            actions = dict(entry.actions)
+            if "set_eth_dst" in actions:
+                eth_dst = str(actions["set_eth_dst"])
+            port = next(
+                p.name
+                for p in self.network.ports
+                if (p.datapath, p.number) == (datapath, actions["output"])
+            )
+            if "set_queue" in actions:
+                passed.append((port, int(actions["set_queue"])))
+            onwards = self._other_end(datapath, port)
+            if onwards is None:
+                return Arrival(datapath, port, eth_dst, tuple(passed))
+            datapath = onwards
+        return None
+
+    def _lookup(self, datapath: str, source: str, destination: str) -> FlowEntry | None:
+        packet = {"eth_type": 0x0800, "ipv4_src": source, "ipv4_dst": destination}
+        matching = [
+            entry
+            for entry in self.entries.values()
+            if entry.dpid == self.network.dpid(datapath)
+            and all(packet.get(key) == value for key, value in entry.match)
+        ]
+        return max(matching, key=lambda entry: entry.priority, default=None)
+
+    def _other_end(self, datapath: str, port: str) -> str | None:
+        for t in self.network.trunks:
+            if (t.a_datapath, t.a_port) == (datapath, port):
+                return t.b_datapath
+            if (t.b_datapath, t.b_port) == (datapath, port):
+                return t.a_datapath
+        return None
+
+
+@pytest.fixture
+def switches() -> Callable[[ControlledNetwork], Switches]:
+    """Makes empty switches for a network."""
+    return Switches

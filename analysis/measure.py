@@ -156,11 +156,14 @@ def measure_user(
     series = None
     if at_host is not None:
         start_s, end_s = window
+        began = _first_payload((at_sender or at_host).forward) is not None
+        if not began:
+            remarks.append(f"{user.name}: no data after iperf3's cookie, the test never began")
         progress = _progress(at_host.forward, clock)
         if end_s > start_s:
             goodput = 8 * at_host.forward.in_order_bytes / (end_s - start_s)
-        gaps = _gaps(progress, start_s, end_s)
-        longest = max((length for _, length in gaps), default=0.0)
+        gaps = _gaps(progress, start_s, end_s) if began else []
+        longest = max((length for _, length in gaps), default=0.0) if began else None
         interruptions = [
             Interruption(
                 gap, length, _cause(user, events, gap, length, start_s, at_sender, clock, paths)

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from analysis.figures import megabits, milliseconds, run_name
@@ -96,8 +96,7 @@ def throughput(run: RunResult, name: str) -> Plot | None:
         for axes, (user, found) in zip(panels, users, strict=True):
             _throughput_panel(axes, run, user, found, links)
         panels[-1].set_xlabel("run time (s)")
-        ends = [_end(found) for _, found in users]
-        panels[0].set_xlim(min(0.0, *(_start(found) for _, found in users)), max(ends))
+        panels[0].set_xlim(_span(run))
         tops = [_highest_rates(found) for _, found in users]
         _limit(panels, tops, max((found.offered_bps or 0) / 1e6 for _, found in users))
         handles: list[Artist] = [
@@ -143,13 +142,12 @@ def _highest_rates(found: UserResult) -> tuple[F64, F64]:
     return edges, highest / 1e6
 
 
-def _start(found: UserResult) -> float:
-    return found.series.start_s if found.series else 0.0
-
-
-def _end(found: UserResult) -> float:
-    series = found.series
-    return series.start_s + series.step_s * len(series.goodput_bps) if series else 1.0
+def _span(run: RunResult) -> tuple[float, float]:
+    """Run time that the users' series cover."""
+    series = [user.series for user in run.users.values() if user.series is not None]
+    starts = [each.start_s for each in series]
+    ends = [each.start_s + each.step_s * len(each.goodput_bps) for each in series]
+    return min([0.0, *starts]), max([1.0, run.duration_s or 0.0, *ends])
 
 
 def _throughput_panel(
@@ -158,7 +156,7 @@ def _throughput_panel(
     series = found.series
     assert series is not None
     edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
-    _mark_bands(axes, run, user, label=True)
+    _mark_bands(axes, run, user, _span(run)[1], label=True)
     base = np.zeros(len(edges) - 1)
     for index, via in enumerate(links):
         rates = np.array(series.arriving_bps.get(via, [0.0] * len(base))) / 1e6
@@ -191,15 +189,16 @@ def _throughput_panel(
     axes.grid(axis="y", color=_GRID, linewidth=0.6)
 
 
-def _mark_bands(axes: Axes, run: RunResult, user: str, *, label: bool) -> None:
-    """When the user was associated (light) and handing over (dark)."""
+def _mark_bands(axes: Axes, run: RunResult, user: str, end_s: float, *, label: bool) -> None:
+    """When the user was associated (light) and handing over (dark), up to the axis's end."""
     for band in run.bands:
-        if band.user != user:
+        stop = min(band.end_s, end_s)
+        if band.user != user or stop <= band.start_s:
             continue
         handover = band.kind == "handover"
         axes.axvspan(
             band.start_s,
-            band.end_s,
+            stop,
             color=_HANDOVER if handover else _BAND,
             zorder=0.5 if handover else 0,
             linewidth=0,
@@ -207,7 +206,7 @@ def _mark_bands(axes: Axes, run: RunResult, user: str, *, label: bool) -> None:
         if label and not handover:
             axes.annotate(
                 band.label,
-                ((band.start_s + band.end_s) / 2, 1.0),
+                ((max(band.start_s, 0.0) + stop) / 2, 1.0),
                 xycoords=("data", "axes fraction"),
                 ha="center",
                 va="bottom",
@@ -258,6 +257,7 @@ def delays(run: RunResult, name: str) -> Plot | None:
     if not users:
         return None
     links = list(dict.fromkeys(via for _, series in users for via in series.delay_s))
+    start_s, end_s = _span(run)
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.5 * len(users)), layout="constrained")
         panels: list[Axes] = list(
@@ -283,14 +283,17 @@ def delays(run: RunResult, name: str) -> Plot | None:
                             linewidth=width,
                             linestyle=dash,
                         )
-            _mark_bands(axes, run, user, label=False)
+            _mark_bands(axes, run, user, end_s, label=False)
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            axes.yaxis.set_minor_formatter(NullFormatter())
+            axes.yaxis.set_minor_locator(NullLocator())
             axes.set_ylabel("ms")
             axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
             axes.grid(axis="y", color=_GRID, linewidth=0.6)
-            axes.set_xlim(min(0.0, series.start_s), edges[-1])
+        low, high = panels[0].get_ylim()
+        panels[0].set_ylim(low / 1.25, max(1.25 * high, 4 * low))
+        panels[0].set_xlim(start_s, end_s)
         panels[-1].set_xlabel("run time (s)")
         handles: list[Artist] = []
         for index, via in enumerate(links):
@@ -375,11 +378,7 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
         return None
     ports = list(dict.fromkeys((each.via or each.datapath, each.port) for each in queues))
     users = list(dict.fromkeys(each.user or f"queue {each.queue_id}" for each in queues))
-    end_s = max(
-        [run.duration_s or 0.0]
-        + [each.rates[-1][0] for each in queues if each.rates]
-        + [band.end_s for band in run.bands]
-    )
+    _, end_s = _span(run)
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.9 * len(ports)), layout="constrained")
         panels: list[Axes] = list(figure.subplots(len(ports), 1, sharex=True, squeeze=False)[:, 0])
@@ -392,7 +391,8 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
             axes.set_ylabel("Mbit/s")
             for band in run.bands:
                 if band.kind == "associated" and band.label == f"with {via}":
-                    axes.axvspan(band.start_s, band.end_s, color=_BAND, zorder=0, linewidth=0)
+                    stop = max(min(band.end_s, end_s), band.start_s)
+                    axes.axvspan(band.start_s, stop, color=_BAND, zorder=0, linewidth=0)
             # Room for what was sent and solved; an upper rate far above needs no more.
             here = [each for each in queues if each.port == port]
             used = [rate for each in here for _, rate in each.rates]

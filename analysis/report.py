@@ -345,7 +345,7 @@ def _interruptions(result: RunResult) -> str:
         for each in found.interruptions
     ]
     if not lines:
-        if not any(user.series for user in result.users.values()):
+        if all(user.longest_interruption_s is None for user in result.users.values()):
             return ""
         return "<h3>Interruptions</h3><p>None over 0.5 s.</p>"
     text = _table(
@@ -414,6 +414,7 @@ def _queues(result: RunResult) -> str:
             else NOTHING,
         )
         for queue in result.queues
+        if queue.tx_bytes or queue.settings
     ]
     if not lines:
         return ""
@@ -467,8 +468,12 @@ def _quality(result: RunResult) -> str:
     checks = []
     for name, user in result.users.items():
         if user.bytes_agree is None:
-            said = "the transfer did not complete, so the byte counts are not compared"
-            checks.append(f'<li>{_text(name)}: <span class="bad">{said}</span></li>')
+            why = user.iperf_error or f"the connection’s end: {user.closed or 'never opened'}"
+            checks.append(
+                f'<li>{_text(name)}: <span class="bad">the transfer did not complete</span> '
+                f"({_text(why)}); {whole(user.data_bytes)} data bytes captured, "
+                f"{whole(user.iperf_bytes)} sent, says iperf3</li>"
+            )
         else:
             state = ("ok", "agree") if user.bytes_agree else ("bad", "do not agree")
             checks.append(

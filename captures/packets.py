@@ -5,8 +5,9 @@
 >>> capture = read("tests/captures/data/v6_client.pcap")      # doctest: +SKIP
 >>> capture.packets.payload_bytes.sum()                         # doctest: +SKIP
 
-Link layers understood: Ethernet with any number of VLAN tags, Linux cooked (SLL, SLL2), BSD
-loopback and raw IP. Options are decoded as far as the snap length reaches.
+Link layers understood: Ethernet with up to four VLAN tags, Linux cooked (SLL, SLL2), BSD
+loopback, raw IP, and unencrypted 802.11 data frames, with or without radiotap. Options are
+decoded as far as the snap length reaches.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -34,6 +35,7 @@ LARGEST_PLAIN_FRAME_BYTES = 1526
 
 _ETHERNET, _NULL, _LOOP, _SLL, _SLL2 = 1, 0, 108, 113, 276
 _RAW = (12, 14, 101, 228, 229)
+_IEEE802_11, _RADIOTAP = 105, 127
 _VLAN = (0x8100, 0x88A8, 0x9100, 0x9200)
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _AUTHENTICATION, _DESTINATION, _TCP = 0, 43, 44, 51, 60, 6
@@ -435,6 +437,13 @@ def _network_layer(
                 kind = np.where(tagged, data.number(position + 2, limit, 2), kind)
                 position = np.where(tagged, position + 4, position)
             version[here] = np.select([kind == _IPV4, kind == _IPV6], [4, 6], 0)
+        elif link_type in (_IEEE802_11, _RADIOTAP):
+            if link_type == _RADIOTAP:
+                # Its length is little-endian.
+                size = data.number(position + 2, limit, 2)
+                position = position + ((size & 0xFF) << 8 | size >> 8)
+            kind, position = _wireless(data, position, limit)
+            version[here] = np.select([kind == _IPV4, kind == _IPV6], [4, 6], 0)
         elif link_type in (_NULL, _LOOP, *_RAW):
             position = position + (4 if link_type in (_NULL, _LOOP) else 0)
             nibble = data.number(position, limit, 1) >> 4
@@ -444,6 +453,20 @@ def _network_layer(
             tally.unknown_links[int(link_type)] = count + len(here)
         network[here] = position
     return version, network
+
+
+def _wireless(data: _Bytes, position: I64, limit: I64) -> tuple[I64, I64]:
+    """EtherType (0: none) behind an 802.11 header, and where its packet starts."""
+    control = data.number(position, limit, 2)
+    frame, flags = control >> 8, control & 0xFF
+    # Type 2 is data; subtypes with bit 0x40 (no data) and encrypted frames hold no packet.
+    plain = (frame & 0x0C == 0x08) & (frame & 0x40 == 0) & (flags & 0x40 == 0)
+    header = 24 + np.where(flags & 3 == 3, 6, 0) + np.where(frame & 0x80 != 0, 2, 0)
+    # +HTC, bit 0x80 of a QoS frame's flags, adds four bytes.
+    header += np.where((frame & 0x80 != 0) & (flags & 0x80 != 0), 4, 0)
+    llc = position + header
+    snap = data.number(llc, limit, 4) == 0xAAAA0300
+    return np.where(plain & snap, data.number(llc + 6, limit, 2), 0), llc + 8
 
 
 def _transport_layer(

@@ -1,6 +1,7 @@
 """Connections, subflows and data sequence numbers against known truth."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from captures import Connection, connections, read, streams, token_and_initial_sequence
+from captures.packets import concatenate
 
 
 def bulk(path: Path) -> Connection:
@@ -82,10 +84,6 @@ def test_pieces_add_up(data: Path) -> None:
 
 def test_port_reuse_opens_a_new_stream(data: Path) -> None:
     """The same packets again, an hour later and with other sequence numbers."""
-    from dataclasses import replace
-
-    from captures.packets import concatenate
-
     first = read(data / "fallback_client.pcap.gz").packets
     forward = first.source_port != 5300
     shifted = np.where(forward, first.sequence, first.acknowledgment) + 1_000_003
@@ -102,8 +100,6 @@ def test_port_reuse_opens_a_new_stream(data: Path) -> None:
 
 def test_sequence_numbers_wrap(data: Path) -> None:
     """All numbers moved so that they pass 2**32 in the middle of the transfer."""
-    from dataclasses import replace
-
     packets = read(data / "fallback_client.pcap.gz").packets
     forward = packets.source_port != 5300
     bulk_port = packets.source_port[np.argmax(packets.payload_bytes)]
@@ -120,6 +116,66 @@ def test_sequence_numbers_wrap(data: Path) -> None:
         )
     )
     assert max(each.forward.captured_bytes for each in moved) == 249_093
+
+
+def test_a_subflow_that_the_server_opens(data: Path) -> None:
+    """As before, but the second subflow's SYN comes from the server, with the client's token."""
+    packets = read(data / "csum_client.pcap.gz").packets
+    before = max(connections(packets), key=lambda each: each.forward.captured_bytes)
+    port = before.subflows[1].client.port
+    stream = np.flatnonzero((packets.source_port == port) | (packets.destination_port == port))
+    syn, answer = stream[0], stream[1]
+    assert (packets.flags[syn], packets.flags[answer]) == (2, 18)
+    flags, token = packets.flags.copy(), packets.join_token.copy()
+    times = packets.time_ns.copy()
+    flags[syn], flags[answer] = 18, 2
+    times[syn], times[answer] = times[answer], times[syn]
+    token[syn], token[answer] = -1, before.client_token
+    order = np.arange(len(packets))
+    order[syn], order[answer] = answer, syn
+    changed = replace(packets, flags=flags, join_token=token, time_ns=times).select(order)
+    after = max(connections(changed), key=lambda each: each.forward.captured_bytes)
+    assert after.forward.captured_bytes == before.forward.captured_bytes
+    assert after.subflows[1].client == before.subflows[1].client
+    assert after.subflows[1].forward.fresh_bytes == before.subflows[1].forward.fresh_bytes
+    assert after.subflows[1].joined
+
+
+def test_a_capture_that_begins_in_the_middle(data: Path) -> None:
+    """Without any opening: each subflow on its own, with the data that is left."""
+    packets = read(data / "csum_client.pcap.gz").packets
+    rest = packets.select(np.arange(len(packets)) >= 200)
+    expected = {
+        int(port): int(rest.payload_bytes[rest.source_port == port].sum())
+        for port in np.unique(rest.source_port)
+        if port != 5201
+    }
+    # Whoever is heard first counts as the client.
+    found = {}
+    for each in connections(rest):
+        user = each.server if each.client.port == 5201 else each.client
+        found[user.port] = (each, each.carrying(each.client.port != 5201))
+    bulky = {port: size for port, size in expected.items() if size > 10_000}
+    assert len(bulky) == 2
+    for port, size in bulky.items():
+        connection, flow = found[port]
+        assert (connection.protocol, connection.version) == ("mptcp", None)
+        # A mapping that was announced before the capture began, and one retransmission.
+        assert flow.unmapped_bytes < 1500
+        assert size - 3000 < flow.captured_bytes <= size
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_capture_of_one_direction(data: Path, forward: bool) -> None:
+    packets = read(data / "csum_client.pcap.gz").packets
+    half = packets.select((packets.destination_port == 5201) == forward)
+    # With one direction, tokens of one side; enough for the joins that go to that side.
+    found = [each for each in connections(half) if each.server.port == 5201]
+    assert {each.protocol for each in found} == {"mptcp"}
+    if forward:
+        (bulky,) = [each for each in found if each.forward.captured_bytes == 523_685]
+        assert [each.joined for each in bulky.subflows] == [False, True]
+        assert bulky.forward.complete is False
 
 
 def test_data_level_bytes_agree_with_tshark(shared: Path, truth: dict[str, Any]) -> None:

@@ -86,6 +86,34 @@ def test_byte_orders_and_nanoseconds_agree(data: Path, tmp_path: Path) -> None:
     assert same_packets(read_bytes(content, tmp_path), read_bytes(swapped, tmp_path))
 
 
+@pytest.mark.parametrize("radiotap", [False, True])
+def test_wireless_frames_agree_with_the_wired_ones(
+    data: Path, tmp_path: Path, radiotap: bool
+) -> None:
+    """The same packets as 802.11 QoS data frames, with an encrypted one and a beacon between."""
+    content = plain(data, "csum_client")
+    head = struct.pack("<BBHI", 0, 0, 12, 0) + bytes(4) if radiotap else b""
+    frames: list[tuple[int, int, bytes, int]] = []
+    position = 24
+    while position < len(content):
+        seconds, micros, captured, wire = struct.unpack_from("<IIII", content, position)
+        cooked = content[position + 16 : position + 16 + captured]
+        # Linux cooked, version 2: 20 bytes before the packet, the EtherType first.
+        snap = b"\xaa\xaa\x03\x00\x00\x00" + cooked[:2]
+        body = head + b"\x88\x01" + bytes(24) + snap + cooked[20:]
+        frames.append((seconds, micros, body, wire - 20 + len(head) + 26 + 8))
+        frames.append((seconds, micros, body.replace(b"\x88\x01", b"\x88\x41", 1), len(body)))
+        frames.append((seconds, micros, head + b"\x80\x00" + bytes(60), 62 + len(head)))
+        position += 16 + captured
+    link = 127 if radiotap else 105
+    wireless = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 256, link)
+    for seconds, micros, body, wire in frames:
+        wireless += struct.pack("<IIII", seconds, micros, len(body), wire) + body
+    found = read_bytes(wireless, tmp_path)
+    assert found.frames == 180
+    assert same_packets(found, read_bytes(content, tmp_path))
+
+
 def test_chunks_make_no_difference(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

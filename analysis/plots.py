@@ -418,7 +418,9 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
 
 
 def _queue_lines(axes: Axes, queue: QueueResult, color: str, dash: Any, end_s: float) -> None:
-    times = [setting[0] for setting in queue.settings] + [end_s]
+    # A queue that is no longer counted was taken away.
+    gone_s = min(end_s, queue.rates[-1][0] + 2.0) if queue.rates else end_s
+    times = [setting[0] for setting in queue.settings] + [gone_s]
     for index, (start, low, high) in enumerate(queue.settings):
         stop = max(times[index + 1], start)
         axes.fill_between(

@@ -24,6 +24,7 @@ if mount -t 9p -o ro,trans=virtio,version=9p2000.L,access=any,msize=524288,cache
 else
     echo "tactical: no cached file system, continuing without" >&2
 fi
+chmod 1777 /tmp
 export HOME=/root PYTHONDONTWRITEBYTECODE=1
 echo "tactical: guest is up after $(cut -d' ' -f1 /proc/uptime) s"
 

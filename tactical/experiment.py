@@ -29,7 +29,6 @@ from scenarios import Experiment
 
 from .emulation import commands
 from .emulation.plan import Plan, make_plan
-from .emulation.radios import associate_command, dissociate_command
 from .emulation.recording import recorder_command
 from .host.machine import Machine, choose
 from .host.process import Child
@@ -341,13 +340,11 @@ def _planned_commands(
     lines.append("# movement")
     for change in scenario.coverage():
         interface = plan.station_interface(change.station, change.access_point)
-        name = interface.name
         lines.append(f"# {change.time_s:.3f} s")
         if change.entering:
-            argv = associate_command(name, plan.radio(change.access_point))
+            lines += commands.associate(plan, interface, change.access_point)
         else:
-            argv = dissociate_command(name)
-        lines.append(commands.Command(argv, change.station))
+            lines.append(commands.dissociate(interface))
         if plan.multipath:
             endpoint = commands.endpoint_added if change.entering else commands.endpoint_removed
             lines.append(endpoint(plan, interface))

@@ -129,6 +129,22 @@ def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
     return commands
 
 
+def associate(plan: Plan, interface: HostInterface, access_point: str) -> list[Command]:
+    """Join an access point; the second command ends when that has happened or failed (iw(8))."""
+    radio = plan.radio(access_point)
+    target = (radio.ssid, str(radio.frequency_mhz), radio.bssid)
+    connect = ("iw", "dev", interface.name, "connect", "-w", *target)
+    return [
+        Command(("ip", "link", "set", interface.name, "up"), interface.node),
+        Command(connect, interface.node),
+    ]
+
+
+def dissociate(interface: HostInterface) -> Command:
+    """Leave the access point."""
+    return Command(("iw", "dev", interface.name, "disconnect"), interface.node)
+
+
 def endpoint_added(plan: Plan, interface: HostInterface) -> Command:
     """Let the kernel's path manager open subflows from this interface."""
     number = str(_number(plan, interface))

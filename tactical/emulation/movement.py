@@ -48,7 +48,7 @@ class Movement:
         for interfaces in plan.stations.values():
             for interface in interfaces:
                 if plan.multipath or interface is interfaces[0]:
-                    self._up(interface)
+                    self._network.run_all(commands.interface_up(plan, interface))
                 if plan.multipath and not interface.wireless:
                     self._network.run(commands.endpoint_added(plan, interface))
         for change in self._scenario.coverage():
@@ -108,45 +108,37 @@ class Movement:
         interface = plan.station_interface(station, access_point)
         before = self._access[station]
         self._handover(station, before, access_point, "begin")
+        self._association(interface, access_point, "associating")
+        steps = commands.associate(plan, interface, access_point)
         if not plan.multipath:
-            old = plan.station_interface(station, before)
-            self._network.run_all(commands.interface_down(old))
-        self._associate(interface, access_point)
+            steps = commands.interface_down(plan.station_interface(station, before)) + steps
+        self._network.run_all(steps)
+        self._association(interface, access_point, "associated")
+        self._controller.report(station, access_point, True)
         if plan.multipath:
             self._network.run(commands.endpoint_added(plan, interface))
         else:
-            self._up(interface)
+            self._network.run_all(commands.interface_up(plan, interface))
         self._access[station] = access_point
         self._handover(station, before, access_point, "end")
 
     def _leave(self, station: str, access_point: str) -> None:
         plan = self._network.plan
         interface = plan.station_interface(station, access_point)
-        after = plan.stations[station][0].relay
-        self._handover(station, access_point, after, "begin")
-        self._dissociate(interface, access_point)
-        if plan.multipath:
-            self._network.run(commands.endpoint_removed(plan, interface))
-        else:
-            self._network.run_all(commands.interface_down(interface))
-            self._up(plan.station_interface(station, after))
-        self._access[station] = after
-        self._handover(station, access_point, after, "end")
-
-    def _associate(self, interface: HostInterface, access_point: str) -> None:
-        self._association(interface, access_point, "associating")
-        self._network.associate(interface, access_point)
-        self._association(interface, access_point, "associated")
-        self._controller.report(interface.node, access_point, True)
-
-    def _dissociate(self, interface: HostInterface, access_point: str) -> None:
+        home = plan.stations[station][0]
+        self._handover(station, access_point, home.relay, "begin")
         self._association(interface, access_point, "dissociating")
-        self._network.dissociate(interface)
+        # In one go: every moment between the two is a moment in which data are sent to nowhere.
+        steps = [commands.dissociate(interface)]
+        if plan.multipath:
+            steps.append(commands.endpoint_removed(plan, interface))
+        else:
+            steps += commands.interface_down(interface) + commands.interface_up(plan, home)
+        self._network.run_all(steps)
         self._association(interface, access_point, "dissociated")
-        self._controller.report(interface.node, access_point, False)
-
-    def _up(self, interface: HostInterface) -> None:
-        self._network.run_all(commands.interface_up(self._network.plan, interface))
+        self._controller.report(station, access_point, False)
+        self._access[station] = home.relay
+        self._handover(station, access_point, home.relay, "end")
 
     def _association(self, interface: HostInterface, access_point: str, state: str) -> None:
         self._events.write(

@@ -20,10 +20,8 @@ from mininet.node import Node, OVSSwitch
 from ..host.process import CommandError, run
 from . import commands, radios
 from .commands import Command
-from .plan import OPENFLOW_PORT, HostInterface, Plan
+from .plan import OPENFLOW_PORT, Plan
 from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
-
-ASSOCIATION_TIMEOUT_S = 30.0
 
 
 class _ControllerAddress(NamedTuple):
@@ -113,18 +111,6 @@ class Network:
     def start(self, command: Command, log: Path, stdout: Path | None = None) -> Process:
         """Start a command in its node."""
         return Process(self.argv(command), log, stdout)
-
-    # -- associations --------------------------------------------------------------------
-
-    def associate(self, interface: HostInterface, access_point: str) -> None:
-        """Associate a station's radio; returns when it is associated."""
-        self.run(Command(("ip", "link", "set", interface.name, "up"), interface.node))
-        argv = radios.associate_command(interface.name, self.plan.radio(access_point))
-        self.run(Command(argv, interface.node), ASSOCIATION_TIMEOUT_S)
-
-    def dissociate(self, interface: HostInterface) -> None:
-        """Leave the access point; returns when that is done."""
-        self.run(Command(radios.dissociate_command(interface.name), interface.node))
 
     # -- building ------------------------------------------------------------------------
 

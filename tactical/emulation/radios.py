@@ -85,14 +85,3 @@ def start_access_point(radio: Radio, run_dir: Path) -> Process:
         process.stop()
         raise
     return process
-
-
-def associate_command(interface: str, radio: Radio) -> tuple[str, ...]:
-    """Associate and wait for the result (iw(8), ``connect -w``)."""
-    where = (radio.ssid, str(radio.frequency_mhz), radio.bssid)
-    return ("iw", "dev", interface, "connect", "-w", *where)
-
-
-def dissociate_command(interface: str) -> tuple[str, ...]:
-    """Leave the access point."""
-    return ("iw", "dev", interface, "disconnect")

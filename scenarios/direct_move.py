@@ -43,7 +43,7 @@ class Uav:
     rate_bps: Rate = 1e6
     delay_s: Delay = 0.01
     loss: Loss = 0.0
-    buffer_packets: Buffer = 20
+    buffer_packets: Buffer = 8
     range_m: Range = 3000.0
     altitude_m: Annotated[
         float,
@@ -166,10 +166,10 @@ class DirectMove(Experiment):
       Poisson arrivals says little about a queue that is fed in bursts of 90 packets.
     - ``satcom.buffer_packets`` 500: one bandwidth-delay product at 12 Mbit/s, four times what a
       user sends, so that slow start and catching up after a handover fit; it drains in 0.12 s.
-    - ``uav.buffer_packets`` 20: drains in 0.24 s at 1 Mbit/s, so a full queue makes the UAV about
-      as slow as the satellite; in a queue of one user's own, held to 0.39 Mbit/s, it drains in
-      0.6 s. One bandwidth-delay product would be two packets, too few for TCP to keep the link
-      busy; Linux's own 1000 would be 12 s of queue.
+    - ``uav.buffer_packets`` 8: a TCP sender fills whatever buffer a queue has. Eight full packets
+      drain in 0.24 s at the 0.388 Mbit/s that flow deviation gives each of two users, so that
+      even a full queue makes the UAV no slower than the satellite. One bandwidth-delay product
+      would be two packets, too few for TCP; Linux's own 1000 would be 12 s of queue.
     - ``controller.header_overhead`` 1.07: a full Ethernet frame of 1514 bytes carries 1420 bytes
       of data under 14 bytes of Ethernet, 40 of IPv4 and TCP, 12 of timestamps and up to 28 of
       MPTCP's DSS option (1514/1420 = 1.066). Queues count frames, so the demand on the wire is

@@ -12,6 +12,7 @@ waits for each moment and does what a station would do then:
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -38,6 +39,7 @@ class Movement:
         self._network = network
         self._controller = controller
         self._events = events
+        self._over = threading.Event()
         self._access = {
             station: interfaces[0].relay for station, interfaces in network.plan.stations.items()
         }
@@ -55,13 +57,13 @@ class Movement:
             if change.time_s <= 0:
                 self._change(change)
 
-    def follow(self, wait_until: Callable[[float], bool]) -> None:
+    def follow(self, check: Callable[[], None]) -> None:
         """Carry out the schedule until it ends; every station moves on its own.
 
         Parameters
         ----------
-        wait_until
-            Waits until the given run time; False if the run is over before that.
+        check
+            Called about once a second; what it raises ends the movement.
 
         Raises
         ------
@@ -69,24 +71,33 @@ class Movement:
             If an association fails.
         """
         with ThreadPoolExecutor(thread_name_prefix="movement") as pool:
-            moving = [
-                pool.submit(self._follow_station, station.name, wait_until)
+            stations = [
+                pool.submit(self._follow_station, station.name)
                 for station in self._scenario.stations
             ]
-            for time_s in np.arange(0.0, self._scenario.duration_s + 1e-9, POSITION_PERIOD_S):
-                if not wait_until(float(time_s)):
-                    break
-                self._write_positions(float(time_s))
-                for station in moving:
-                    if station.done():
-                        station.result()
-            for station in moving:
+            try:
+                for time_s in np.arange(0.0, self._scenario.duration_s + 1e-9, POSITION_PERIOD_S):
+                    self._wait_until(float(time_s))
+                    self._write_positions(float(time_s))
+                    check()
+                    for station in stations:
+                        if station.done():
+                            station.result()
+            except BaseException:
+                # Leaving the pool waits for its threads, and they wait for their moments.
+                self._over.set()
+                raise
+            for station in stations:
                 station.result()
 
-    def _follow_station(self, station: str, wait_until: Callable[[float], bool]) -> None:
+    def _wait_until(self, time_s: float) -> bool:
+        """Wait until the given run time; False if the movement is over before that."""
+        return not self._over.wait(max(0.0, time_s - self._events.now_s))
+
+    def _follow_station(self, station: str) -> None:
         for change in self._scenario.coverage():
             if change.station == station and change.time_s > 0:
-                if not wait_until(change.time_s):
+                if not self._wait_until(change.time_s):
                     return
                 self._change(change)
 

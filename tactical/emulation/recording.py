@@ -41,8 +41,12 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[Non
         started: list[tuple[HostInterface, Process]] = []
         for interface in network.plan.host_interfaces:
             log = run_dir / "logs" / f"recorder-{interface.name}.log"
+            # dumpcap gives up the right to write where it may not; the run may belong to a user.
+            capture = run_dir / interface.capture
+            capture.touch()
+            capture.chmod(0o666)
             process = network.start(recorder_command(network.plan, interface, run_dir), log)
-            stack.callback(_stop, interface, process, events)
+            stack.callback(_stop, interface, process, capture, events)
             started.append((interface, process))
         for interface, process in started:
             process.wait_for_text("File:", READY_TIMEOUT_S)
@@ -56,8 +60,9 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[Non
         yield
 
 
-def _stop(interface: HostInterface, process: Process, events: EventLog) -> None:
+def _stop(interface: HostInterface, process: Process, capture: Path, events: EventLog) -> None:
     process.stop(signal.SIGINT)
+    capture.chmod(0o644)
     counters = parse_counters(process.said())
     events.write(
         "capture_stop",

@@ -12,7 +12,7 @@ controller and recorders.
 
 from __future__ import annotations
 
-import threading
+import json
 import time
 import tomllib
 import traceback
@@ -112,7 +112,7 @@ def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: 
         epoch_s = time.time()
         sending = stack.enter_context(clients(network, run_dir))
         events.write("state", "run", state="running", epoch_s=epoch_s)
-        _follow(movement, events, sending, scenario.duration_s)
+        movement.follow(lambda: _check_clients(sending, run_dir, events.now_s))
         network.run_all(commands.hold_commands(plan))
         _drain(network, events, scenario.duration_s)
         network.run(commands.release_command(plan))
@@ -121,31 +121,24 @@ def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: 
         write_environment(network, run_dir)
 
 
-def _follow(
-    movement: Movement,
-    events: EventLog,
-    sending: dict[str, Process],
-    duration_s: float,
-) -> None:
-    over = threading.Event()
-
-    def wait_until(run_time_s: float) -> bool:
-        while (left := run_time_s - events.now_s) > 0:
-            if over.wait(min(left, 1.0)):
-                return False
-            _check_clients(sending, events.now_s, duration_s)
-        return not over.is_set()
-
-    try:
-        movement.follow(wait_until)
-    finally:
-        over.set()
-
-
-def _check_clients(sending: dict[str, Process], now_s: float, duration_s: float) -> None:
+def _check_clients(sending: dict[str, Process], run_dir: Path, now_s: float) -> None:
+    """Fail the run if a transfer has ended by itself; iperf3 tells why in its JSON output."""
     for user, process in sending.items():
-        if process.status and now_s < duration_s:
-            raise process.failure(f"the traffic of {user} ended at {now_s:.1f} s")
+        if process.status is not None:
+            raise EmulationError(
+                f"the traffic of {user} ended after {now_s:.1f} s: {_iperf3_error(run_dir, user)}"
+            )
+
+
+def _iperf3_error(run_dir: Path, user: str) -> str:
+    for side in ("client", "server"):
+        try:
+            document = json.loads((run_dir / "traffic" / f"{user}-{side}.json").read_text())
+        except (OSError, ValueError):
+            continue
+        if "error" in document:
+            return f"iperf3 {side}: {document['error']}"
+    return "iperf3 gave no reason"
 
 
 def _drain(network: Network, events: EventLog, duration_s: float) -> None:

@@ -11,19 +11,6 @@ from dataclasses import dataclass
 
 from .plan import HostInterface, Medium, Plan, Port
 
-MODULES = (
-    "openvswitch",
-    "mac80211_hwsim",
-    "sch_htb",
-    "sch_netem",
-    "sch_ingress",
-    "cls_matchall",
-    "cls_flower",
-    "act_mirred",
-    "veth",
-)
-"""Kernel modules that the emulation uses; a module built into the kernel counts as well."""
-
 MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
 

@@ -21,6 +21,11 @@ _OPTIONS = {
     "openvswitch": "CONFIG_OPENVSWITCH",
     "sch_htb": "CONFIG_NET_SCH_HTB",
     "sch_netem": "CONFIG_NET_SCH_NETEM",
+    "sch_ingress": "CONFIG_NET_SCH_INGRESS",
+    "cls_matchall": "CONFIG_NET_CLS_MATCHALL",
+    "cls_flower": "CONFIG_NET_CLS_FLOWER",
+    "act_mirred": "CONFIG_NET_ACT_MIRRED",
+    "act_gact": "CONFIG_NET_ACT_GACT",
     "veth": "CONFIG_VETH",
     "mac80211_hwsim": "CONFIG_MAC80211_HWSIM",
 }

@@ -21,7 +21,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import scenarios
-from tactical.host.machine import BACKENDS, HostError, choose
+from tactical.host.choice import BACKENDS, choose
+from tactical.host.machine import HostError
 from tactical.progress import reporter
 
 if TYPE_CHECKING:

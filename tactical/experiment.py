@@ -30,7 +30,8 @@ from scenarios import Experiment
 from .emulation import commands
 from .emulation.plan import Plan, make_plan
 from .emulation.recording import recorder_command
-from .host.machine import Machine, choose
+from .host.choice import choose
+from .host.machine import Machine
 from .host.process import Child
 
 FOLLOW_PERIOD_S = 0.25

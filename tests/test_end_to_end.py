@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tactical.host.machine import HostError, choose
+from tactical.host import HostError, choose
 
 ENTRY_S, EXIT_S, DURATION_S = 8.0, 20.0, 30.0
 OFFERED_BPS = 3e6

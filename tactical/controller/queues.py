@@ -37,7 +37,7 @@ class QueueTable:
         helper = ovs.db.idl.SchemaHelper(location=_schema_path())
         helper.register_columns("Port", ["name", "qos"])
         helper.register_columns("QoS", ["queues", "type", "other_config"])
-        helper.register_columns("Queue", ["other_config"])
+        helper.register_columns("Queue", ["other_config", "external_ids"])
         helper.register_columns("Open_vSwitch", ["next_cfg", "cur_cfg"])
         self._idl = ovs.db.idl.Idl(remote, helper)
         self._timeout_s = timeout_s
@@ -70,6 +70,7 @@ class QueueTable:
             else:
                 row = txn.insert(self._idl.tables["Queue"])
                 row.other_config = config
+                row.external_ids = {"owner": "tactical"}
                 qos.setkey("queues", queue.queue_id, row.uuid)
 
     def _remove(self, queues: Sequence[Queue]) -> None:

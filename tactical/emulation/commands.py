@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from .plan import HostInterface, Medium, Plan, Port
 
+OWNER = "external_ids:owner=tactical"
+"""Marks our rows in the Open vSwitch database, which may hold rows of others."""
+
 MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
 
@@ -199,18 +202,27 @@ def shaping_command(ports: Iterable[Port]) -> Command | None:
         rate = str(port.rate_bps)
         argv += ["--", "set", "Port", port.name, f"qos=@s{number}"]
         argv += ["--", f"--id=@s{number}", "create", "QoS", "type=linux-htb"]
-        argv += [f"other-config:max-rate={rate}", f"queues:0=@q{number}"]
-        argv += ["--", f"--id=@q{number}", "create", "Queue", f"other-config:max-rate={rate}"]
+        argv += [f"other-config:max-rate={rate}", f"queues:0=@q{number}", OWNER]
+        argv += [
+            "--",
+            f"--id=@q{number}",
+            "create",
+            "Queue",
+            f"other-config:max-rate={rate}",
+            OWNER,
+        ]
     return Command(tuple(argv)) if shaped else None
 
 
-def shaping_removal(ports: Iterable[Port]) -> Command | None:
-    """Forget the QoS of every shaped port, and the rows that nothing else refers to."""
-    argv = ["ovs-vsctl", "--timeout=30"]
-    shaped = [port for port in ports if port.rate_bps is not None]
-    for port in shaped:
-        argv += ["--", "--if-exists", "clear", "Port", port.name, "qos"]
-    return Command(tuple(argv)) if shaped else None
+def owned_rows(table: str) -> Command:
+    """Print the UUIDs of our rows in an OVSDB table, one a line."""
+    argv = ("ovs-vsctl", "--timeout=30", "--bare", "--columns=_uuid", "find", table, OWNER)
+    return Command(argv)
+
+
+def rows_destroyed(table: str, uuids: Iterable[str]) -> Command:
+    """Delete rows; QoS and Queue rows outlive the ports that they were for (ovs-vsctl(8))."""
+    return Command(("ovs-vsctl", "--timeout=30", "--if-exists", "destroy", table, *uuids))
 
 
 def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
@@ -223,6 +235,8 @@ def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
     argv += ["--client", plan.host.address, "--time", f"{transfer.duration_s:g}"]
     argv += ["--bitrate", str(transfer.rate_bps), "--length", str(transfer.block_bytes)]
     argv += ["--dscp", str(DATA_DSCP)]
+    if transfer.start_s > 0:
+        argv = ["sh", "-c", f"sleep {transfer.start_s:g} && exec {shlex.join(argv)}"]
     return Command(tuple(argv), user)
 
 

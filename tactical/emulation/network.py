@@ -117,6 +117,7 @@ class Network:
     def _build(self) -> None:
         plan = self.plan
         OVSSwitch.setup()
+        self._stack.callback(self._remove_rows)
         for name in (*plan.stations, plan.host.node, *(m.name for m in plan.media)):
             node = Node(name)
             self._stack.callback(node.terminate)
@@ -144,8 +145,6 @@ class Network:
             self._stack.callback(switch.stop, deleteIntfs=False)
             switch.start([controller])
         if (shaping := commands.shaping_command(everything)) is not None:
-            if (removal := commands.shaping_removal(everything)) is not None:
-                self._stack.callback(self._quietly, removal)
             self.run(shaping)
         self.run_all(commands.host_commands(plan))
 
@@ -212,17 +211,32 @@ class Network:
         """Remove bridges and interfaces of our names that a crashed run left here."""
         for planned in self.plan.switches:
             self.run(Command(("ovs-vsctl", "--timeout=30", "--if-exists", "del-br", planned.name)))
+        self._remove_rows()
+        for planned in self.plan.switches:
             for port in planned.ports:
                 if Path(f"/sys/class/net/{port.name}").exists():
                     self._quietly(Command(("ip", "link", "delete", port.name)))
+
+    def _remove_rows(self) -> None:
+        """Delete our QoS and Queue rows, those of the controller included."""
+        for table in ("QoS", "Queue"):
+            try:
+                uuids = self.run(commands.owned_rows(table)).split()
+                if uuids:
+                    self.run(commands.rows_destroyed(table, uuids))
+            except CommandError as error:
+                self._log_cleanup(error)
 
     def _quietly(self, command: Command) -> None:
         """Run a command whose failure must not stop the clearing away of the rest."""
         try:
             self.run(command)
         except CommandError as error:
-            with (self._run_dir / "logs" / "cleanup.log").open("a") as log:
-                log.write(f"{error}\n")
+            self._log_cleanup(error)
+
+    def _log_cleanup(self, error: CommandError) -> None:
+        with (self._run_dir / "logs" / "cleanup.log").open("a") as log:
+            log.write(f"{error}\n")
 
 
 def _medium_mac(name: str) -> str:

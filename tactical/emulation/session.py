@@ -12,7 +12,6 @@ controller and recorders.
 
 from __future__ import annotations
 
-import json
 import time
 import tomllib
 import traceback
@@ -35,7 +34,7 @@ from .plan import Plan, make_plan
 from .processes import EmulationError, Process
 from .radios import simulated_radios
 from .recording import recorders
-from .traffic import clients, servers
+from .traffic import check_clients, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
 """How long iperf3 may take to exchange its results."""
@@ -106,39 +105,19 @@ def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: 
         movement.start_position()
         control.wait_until_deployed()
         stack.enter_context(recorders(network, run_dir, events))
-        listening = stack.enter_context(servers(network, run_dir))
+        listening = stack.enter_context(iperf3(network, run_dir, "server"))
         stack.enter_context(HostSampler(run_dir))
         events.start()
         epoch_s = time.time()
-        sending = stack.enter_context(clients(network, run_dir))
+        sending = stack.enter_context(iperf3(network, run_dir, "client"))
         events.write("state", "run", state="running", epoch_s=epoch_s)
-        movement.follow(lambda: _check_clients(sending, run_dir, events.now_s))
+        movement.follow(lambda: check_clients(plan, sending, run_dir, events.now_s))
         network.run_all(commands.hold_commands(plan))
         _drain(network, events, scenario.duration_s)
         network.run(commands.release_command(plan))
         events.write("state", "run", state="collecting")
-        _finish(sending, listening, events)
+        _finish(sending, listening, run_dir, events)
         write_environment(network, run_dir)
-
-
-def _check_clients(sending: dict[str, Process], run_dir: Path, now_s: float) -> None:
-    """Fail the run if a transfer has ended by itself; iperf3 tells why in its JSON output."""
-    for user, process in sending.items():
-        if process.status is not None:
-            raise EmulationError(
-                f"the traffic of {user} ended after {now_s:.1f} s: {_iperf3_error(run_dir, user)}"
-            )
-
-
-def _iperf3_error(run_dir: Path, user: str) -> str:
-    for side in ("client", "server"):
-        try:
-            document = json.loads((run_dir / "traffic" / f"{user}-{side}.json").read_text())
-        except (OSError, ValueError):
-            continue
-        if "error" in document:
-            return f"iperf3 {side}: {document['error']}"
-    return "iperf3 gave no reason"
 
 
 def _drain(network: Network, events: EventLog, duration_s: float) -> None:
@@ -161,13 +140,17 @@ def _drain(network: Network, events: EventLog, duration_s: float) -> None:
     )
 
 
-def _finish(sending: dict[str, Process], listening: dict[str, Process], events: EventLog) -> None:
+def _finish(
+    sending: dict[str, Process], listening: dict[str, Process], run_dir: Path, events: EventLog
+) -> None:
     """Let iperf3 exchange its results and end."""
     limit_s = events.now_s + FINISH_GRACE_S
     for user, process in sending.items():
         if process.wait(max(0.1, limit_s - events.now_s)) is None:
             message = f"iperf3 did not end within {FINISH_GRACE_S:g} s; stopped"
             events.write("error", user, message=message)
+        elif (reason := reported_error(run_dir, user)) is not None:
+            events.write("error", user, message=reason)
         elif process.status:
             events.write("error", user, message=str(process.failure("iperf3 failed")))
     for process in listening.values():

@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from .commands import transfer_command
 from .network import Network
-from .processes import Process
-
-READY_TIMEOUT_S = 60.0
-
-
-@contextmanager
-def servers(network: Network, run_dir: Path) -> Iterator[dict[str, Process]]:
-    """An iperf3 server for every transfer, listening; each serves one test and ends."""
-    with ExitStack() as stack:
-        started: dict[str, Process] = {}
-        for transfer in network.plan.transfers:
-            command = transfer_command(network.plan, transfer.user, server=True)
-            process = network.start(
-                command,
-                run_dir / "logs" / f"iperf3-{transfer.user}-server.log",
-                run_dir / "traffic" / f"{transfer.user}-server.json",
-            )
-            stack.callback(process.stop)
-            started[transfer.user] = process
-        yield started
+from .plan import Plan
+from .processes import EmulationError, Process
 
 
 @contextmanager
-def clients(network: Network, run_dir: Path) -> Iterator[dict[str, Process]]:
-    """An iperf3 client for every transfer; those still running are stopped at the end."""
+def iperf3(network: Network, run_dir: Path, side: str) -> Iterator[dict[str, Process]]:
+    """The servers or the clients of all transfers, by user; those still running are stopped.
+
+    Parameters
+    ----------
+    side
+        ``server``: each serves one test and ends.  ``client``: starts sending.
+    """
     with ExitStack() as stack:
         started: dict[str, Process] = {}
         for transfer in network.plan.transfers:
-            command = transfer_command(network.plan, transfer.user, server=False)
+            user = transfer.user
             process = network.start(
-                command,
-                run_dir / "logs" / f"iperf3-{transfer.user}-client.log",
-                run_dir / "traffic" / f"{transfer.user}-client.json",
+                transfer_command(network.plan, user, server=side == "server"),
+                run_dir / "logs" / f"iperf3-{user}-{side}.log",
+                _output(run_dir, user, side),
             )
             stack.callback(process.stop)
-            started[transfer.user] = process
+            started[user] = process
         yield started
+
+
+def check_clients(
+    plan: Plan, clients: dict[str, Process], run_dir: Path, run_time_s: float
+) -> None:
+    """Nothing is wrong with any transfer so far.
+
+    Raises
+    ------
+    EmulationError
+        If one has ended before its time, or failed, with what iperf3 says about it.
+    """
+    for transfer in plan.transfers:
+        status = clients[transfer.user].status
+        if status is None:
+            continue
+        early = run_time_s < transfer.start_s + transfer.duration_s
+        reason = reported_error(run_dir, transfer.user)
+        if early or status or reason:
+            raise EmulationError(
+                f"the traffic of {transfer.user} ended after {run_time_s:.1f} s: "
+                f"{reason or f'iperf3 ended with status {status} and gave no reason'}"
+            )
+
+
+def reported_error(run_dir: Path, user: str) -> str | None:
+    """The error in iperf3's own output; its exit status is 0 even then."""
+    for side in ("client", "server"):
+        try:
+            document = json.loads(_output(run_dir, user, side).read_text())
+        except (OSError, ValueError):
+            continue
+        if "error" in document:
+            return f"iperf3 {side}: {document['error']}"
+    return None
+
+
+def _output(run_dir: Path, user: str, side: str) -> Path:
+    return run_dir / "traffic" / f"{user}-{side}.json"

@@ -5,7 +5,8 @@ there), in a virtual machine with KVM, or in a virtual machine emulated in softw
 picks one; the rest of `tactical` only sees `Machine`.
 """
 
-from tactical.host.machine import HostError, Machine, choose
+from tactical.host.choice import choose
+from tactical.host.machine import HostError, Machine
 from tactical.host.process import Child, CommandError, Completed, run
 
 __all__ = ["Child", "CommandError", "Completed", "HostError", "Machine", "choose", "run"]

@@ -1,15 +1,12 @@
-"""The machine that a worker runs on, and the choice between the ways there are."""
+"""The machine that a worker runs on, as the rest of `tactical` sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 from tactical.host.process import Child
-
-Backend = Literal["auto", "native", "vm"]
-BACKENDS: tuple[str, ...] = get_args(Backend)
 
 
 class HostError(Exception):
@@ -56,33 +53,3 @@ class Machine(Protocol):
             Something it needs is missing.
         """
         ...
-
-
-def choose(backend: str = "auto") -> Machine:
-    """The machine for a backend: `auto` takes `native` where it works, else `vm`.
-
-    Raises
-    ------
-    HostError
-        Not possible here; the sentence names what is missing and the command that helps.
-    """
-    from tactical.host import doctor
-    from tactical.host.native import NativeMachine
-    from tactical.host.virtual import VirtualMachine
-
-    if backend not in BACKENDS:
-        raise HostError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
-    problems: dict[str, list[str]] = {}
-    if backend in ("auto", "native"):
-        problems["native"] = doctor.native_problems()
-        if not problems["native"]:
-            return NativeMachine()
-    if backend in ("auto", "vm"):
-        problems["vm"] = doctor.virtual_problems()
-        kernel = doctor.newest_suitable_kernel()
-        if not problems["vm"] and kernel is not None:
-            return VirtualMachine(kernel=kernel.release, kvm=doctor.probe_kvm(kernel).works)
-    reasons = "; ".join(f"{name}: {', '.join(found)}" for name, found in problems.items())
-    remedy = doctor.install_command()
-    advice = f" Install with: {remedy}" if remedy else " See `tactical doctor`."
-    raise HostError(f"no way to run an emulated network here ({reasons}).{advice}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fdm.queues import QueueRate
@@ -51,19 +51,51 @@ class Queue:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the switches shall hold."""
+    """What the switches hold, or shall hold.
+
+    `uncertain` are entries that a switch held before it reconnected: it may have kept them, so
+    they are neither counted on nor forgotten.
+    """
 
     flows: frozenset[FlowEntry] = frozenset()
     queues: Mapping[Queue, QueueRate] = field(default_factory=dict)
+    uncertain: frozenset[FlowEntry] = frozenset()
+
+    def reconnected(self, dpid: int) -> Deployment:
+        """The same after datapath `dpid` came back with unknown contents."""
+        flows = frozenset(flow for flow in self.flows if flow.dpid == dpid)
+        return Deployment(self.flows - flows, self.queues, self.uncertain | flows)
+
+    def queues_used(
+        self, flows: Iterable[FlowEntry], network: ControlledNetwork
+    ) -> dict[Queue, QueueRate]:
+        """Those of its queues that any of `flows` sends to."""
+        used = set()
+        for flow in flows:
+            actions = dict(flow.actions)
+            if "set_queue" in actions:
+                used.add((flow.dpid, actions["output"], actions["set_queue"]))
+        places = {p.name: (network.dpid(p.datapath), p.number) for p in network.ports}
+        return {
+            queue: rate
+            for queue, rate in self.queues.items()
+            if (*places[queue.port], queue.queue_id) in used
+        }
+
+    def keeping(self, queues: Mapping[Queue, QueueRate]) -> Deployment:
+        """The same with `queues` besides, which lose their guarantee but stay declared."""
+        kept = {queue: QueueRate(0, rate.max_bps) for queue, rate in queues.items()}
+        return Deployment(self.flows, {**kept, **self.queues}, self.uncertain)
 
 
 @dataclass(frozen=True)
 class Change:
     """The ordered steps from one deployment to another.
 
-    The order keeps every intermediate state sound: rates fall before others rise, queues
-    exist before flow entries use them (an undeclared queue forwards at full port rate), new
-    entries are in place before old ones go, and queues go last.
+    The order keeps every intermediate state sound: rates fall before others rise (those of
+    queues that will go lose their guarantee), queues exist before flow entries use them (an
+    undeclared queue forwards at full port rate), new entries are in place before old ones go,
+    and queues go last.
     """
 
     lowered: Mapping[Queue, QueueRate]
@@ -162,14 +194,17 @@ def change(before: Deployment, after: Deployment) -> Change:
             continue
         falls = old is not None and rate.max_bps <= old.max_bps and rate.min_bps <= old.min_bps
         (lowered if falls else raised)[queue] = rate
+    dropped = sorted(set(before.queues) - set(after.queues), key=repr)
+    for queue in dropped:
+        if before.queues[queue].min_bps > 0:
+            lowered[queue] = QueueRate(0, before.queues[queue].max_bps)
     added = after.flows - before.flows
+    outdated = (before.flows | before.uncertain) - after.flows
     kept_keys = {flow.key for flow in after.flows}
     return Change(
         lowered=lowered,
         raised=raised,
         added=tuple(sorted(added, key=repr)),
-        removed=tuple(
-            sorted((f for f in before.flows - after.flows if f.key not in kept_keys), key=repr)
-        ),
-        dropped=tuple(sorted(set(before.queues) - set(after.queues), key=repr)),
+        removed=tuple(sorted((f for f in outdated if f.key not in kept_keys), key=repr)),
+        dropped=tuple(dropped),
     )

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .allocation import Allocation, allocate
-from .deployment import Change, Deployment, change, deployment
+from .deployment import Change, Deployment, FlowEntry, change, deployment
 from .network import ControlledNetwork
 from .view import (
     AssociationChanged,
@@ -63,6 +63,7 @@ class Controller:
         self.view = View()
         self.deployed = Deployment()
         self._clock = clock
+        self._complete = False
 
     def handle(self, event: Event) -> Decision:
         """Take in `event` and decide.
@@ -74,20 +75,18 @@ class Controller:
         self.view = before.apply(event, self.network)
         trigger = _trigger(event, self.network)
         if isinstance(event, DatapathConnected):
-            # What a switch holds after it (re)connects is not known: it gets all its entries.
-            self.deployed = Deployment(
-                frozenset(f for f in self.deployed.flows if f.dpid != event.dpid),
-                self.deployed.queues,
-            )
+            self.deployed = self.deployed.reconnected(event.dpid)
         elif self.view == before:
             return Decision(trigger)
         records = _link_records(event, self.network)
-        if isinstance(event, DatapathLost) or not self.view.ready(self.network):
+        self._complete = self._complete or self.view.ready(self.network)
+        if isinstance(event, DatapathLost) or not self._complete:
             return Decision(trigger, records)
         started = self._clock()
         allocation = allocate(self.network, self.view)
         took_s = self._clock() - started
         target = deployment(self.network, self.view, allocation)
+        target = target.keeping(self.deployed.queues_used(self._away(), self.network))
         steps = change(self.deployed, target)
         if allocation.solution is not None:
             records = (*records, _solve_record(trigger, allocation, took_s))
@@ -96,7 +95,12 @@ class Controller:
     def confirm(self, decision: Decision) -> None:
         """The switches now hold `decision`'s target."""
         if decision.target is not None:
-            self.deployed = decision.target
+            self.deployed = replace(decision.target, uncertain=self._away())
+
+    def _away(self) -> frozenset[FlowEntry]:
+        """Entries of switches that are not connected: they may still forward by them."""
+        held = self.deployed.flows | self.deployed.uncertain
+        return frozenset(flow for flow in held if flow.dpid not in self.view.connected)
 
 
 def _trigger(event: Event, network: ControlledNetwork) -> str:

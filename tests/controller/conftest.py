@@ -7,6 +7,7 @@ import pytest
 
 from tactical.controller.deployment import Change, FlowEntry, Queue
 from tactical.controller.network import ControlledNetwork
+from tactical.controller.view import DatapathConnected, DatapathLost
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,16 @@ class Switches:
     network: ControlledNetwork
     entries: dict[object, FlowEntry] = field(default_factory=dict)
     queues: dict[Queue, tuple[int, int]] = field(default_factory=dict)
+    away: set[int] = field(default_factory=set)
+    """Datapaths whose control connection is lost: they forward, and cannot be changed."""
+
+    def see(self, event: object) -> None:
+        """Take part in an event: a control connection that comes or goes."""
+        match event:
+            case DatapathConnected(dpid, _):
+                self.away.discard(dpid)
+            case DatapathLost(dpid):
+                self.away.add(dpid)
 
     def steps(self, change: Change) -> "list[object]":
         """The single messages of a change, in the order in which the application sends them."""
@@ -42,9 +53,10 @@ class Switches:
             case ("set", queue, rate):
                 self.queues[queue] = (rate.min_bps, rate.max_bps)
             case ("add", entry):
+                assert entry.dpid not in self.away
                 self.entries[entry.key] = entry
-            case ("remove", entry):
-                del self.entries[entry.key]
+            case ("remove", entry) if entry.dpid not in self.away:
+                self.entries.pop(entry.key, None)
             case ("drop", queue):
                 del self.queues[queue]
 

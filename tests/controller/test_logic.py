@@ -35,6 +35,7 @@ def feed(controller: Controller, switches: Any, events: Sequence[Event]) -> list
     """Let the controller handle events, and carry out what it decides."""
     decisions = []
     for event in events:
+        switches.see(event)
         decision = controller.handle(event)
         if decision.change is not None:
             for step in switches.steps(decision.change):
@@ -168,6 +169,17 @@ def test_switch_that_comes_back_gets_all_its_entries(switches: MakeSwitches) -> 
     assert table.entries == expected
 
 
+def test_others_are_served_while_a_switch_is_away(switches: MakeSwitches) -> None:
+    network = network_of("fdm")
+    table = switches(network)
+    controller = Controller(network)
+    feed(controller, table, [*ALL_CONNECTED, DatapathLost(SATCOM)])
+    (decision,) = feed(controller, table, [AssociationChanged("ship1", "uav", True)])
+    assert decision.change is not None
+    wireless = next(a for a in network.attachments if a.user == "ship1" and a.wireless)
+    assert table.send("uav", wireless.address, network.server.address) is not None
+
+
 def test_failed_deployment_is_tried_again_in_full(switches: MakeSwitches) -> None:
     network = network_of("fdm")
     table = switches(network)
@@ -234,6 +246,7 @@ def test_every_single_step_of_every_change_is_sound(
     controller = Controller(NETWORK)
     capacity = {t.a_port: t.rate_bps for t in NETWORK.trunks}
     for event in [*ALL_CONNECTED, *events]:
+        table.see(event)
         decision = controller.handle(event)
         for step in table.steps(decision.change) if decision.change is not None else ():
             table.apply(step)

@@ -105,10 +105,7 @@ class ControlledNetwork:
 
     def port(self, datapath: str, name: str) -> Port:
         """The port of `datapath` called `name`."""
-        for port in self.ports:
-            if port.datapath == datapath and port.name == name:
-                return port
-        raise NetworkError(f"ports: datapath {datapath!r} has no port {name!r}")
+        return next(p for p in self.ports if (p.datapath, p.name) == (datapath, name))
 
     def dpid(self, datapath: str) -> int:
         """The datapath identifier of `datapath`."""
@@ -125,6 +122,13 @@ _PARTS: dict[str, type] = {
     "attachments": Attachment,
     "trunks": Trunk,
     "demands": Demand,
+}
+
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
 }
 
 
@@ -145,6 +149,8 @@ def load(path: Path) -> ControlledNetwork:
         document = json.loads(path.read_text())
     except OSError as error:
         raise NetworkError(f"{path}: {error.strerror}; expected a network description") from None
+    except UnicodeDecodeError:
+        raise NetworkError(f"{path}: expected JSON in UTF-8") from None
     except json.JSONDecodeError as error:
         raise NetworkError(f"{path}, line {error.lineno}: {error.msg}; expected JSON") from None
     if not isinstance(document, dict):
@@ -169,6 +175,10 @@ def _build(kind: type, row: object, where: str) -> Any:
         raise NetworkError(f"{where}: {missing[0]} is missing")
     if unknown := sorted(set(row) - expected):
         raise NetworkError(f"{where}: unknown field {unknown[0]!r}")
+    for field in dataclasses.fields(kind):
+        wanted, value = _SCALARS.get(str(field.type)), row[field.name]
+        if wanted is not None and type(value) not in wanted:
+            raise NetworkError(f"{where}: {field.name}: {value!r}; expected {field.type}")
     return kind(**row)
 
 
@@ -185,7 +195,8 @@ def _check(network: ControlledNetwork, path: Path) -> None:
     for datapath, port in ends:
         if datapath not in datapaths:
             raise NetworkError(f"{path}: datapath {datapath!r} is used but not described")
-        network.port(datapath, port)
+        if not any((p.datapath, p.name) == (datapath, port) for p in network.ports):
+            raise NetworkError(f"{path}: ports: datapath {datapath!r} has no port {port!r}")
     users = {a.user for a in network.attachments}
     for demand in network.demands:
         if demand.user not in users:

@@ -1,0 +1,110 @@
+"""The host's side of a run: what it prepares, follows and closes. The runs are in
+test_end_to_end.py."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from tactical import experiment
+from tactical.experiment import Request, dry_run
+from tactical.host import HostError, choose
+
+
+def event(**fields: object) -> str:
+    base = {"seq": None, "t_s": None, "t_mono_s": None, "kind": "state", "node": "run", "data": {}}
+    return json.dumps({**base, **fields}) + "\n"
+
+
+def follower(run_dir: Path) -> "experiment._Follower":
+    return experiment._Follower(run_dir, "fdm")
+
+
+def test_half_a_line_waits_for_its_other_half(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    whole = event(data={"state": "configured"})
+    log.write_text(whole[:20])
+    reader = follower(tmp_path)
+    assert reader.read() == []
+    log.write_text(whole)
+    assert [step.message for step in reader.read()] == ["configured"]
+    assert reader.read() == []
+
+
+def test_set_up_gets_negative_run_time_once_it_is_known(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text(
+        event(data={"state": "defined"})
+        + event(seq=0, t_mono_s=40.0, data={"state": "configured"})
+        + event(seq=1, t_s=0.5, t_mono_s=60.5, data={"state": "running"})
+        + '{"seq": 2, "t_s": 1.0, "t_mo'  # the writer was killed here
+    )
+    experiment._fill_in_run_time(tmp_path)
+    filled = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [e["seq"] for e in filled] == [0, 1, 2]
+    assert [e["t_s"] for e in filled] == [-20.0, -20.0, 0.5]
+
+
+def test_run_whose_worker_died_is_failed_with_the_reason(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text(event(data={"state": "running"}, t_s=0.0, t_mono_s=10.0, seq=0))
+    reader = follower(tmp_path)
+    reader.read()
+    steps: list[experiment.Progress] = []
+    experiment._close(reader, "the machine went away", steps.append)
+    assert [s.message for s in steps] == ["failed: the machine went away"]
+    last = json.loads(log.read_text().splitlines()[-1])
+    assert last["data"] == {"state": "failed", "reason": "the machine went away"}
+
+
+def test_run_that_ended_keeps_its_last_word(tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    log.write_text(event(data={"state": "done"}, t_s=9.0, t_mono_s=10.0, seq=0))
+    reader = follower(tmp_path)
+    reader.read()
+    experiment._close(reader, "unused", lambda step: None)
+    assert len(log.read_text().splitlines()) == 1
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> list[Request]:
+    try:
+        choose("auto")
+    except HostError as error:
+        pytest.skip(str(error))
+    chosen = scenarios.load("direct-move", [])
+    return [Request(chosen, p, 3, "auto", tmp_path / "runs") for p in scenarios.PROTOCOLS]
+
+
+def test_dry_run_shows_every_part_and_makes_nothing(requests: list[Request]) -> None:
+    text = "\n".join(dry_run(requests))
+    for part in (
+        "tactical.emulation",
+        "modprobe mac80211_hwsim radios=3",
+        "[satcom-air] tc qdisc add dev satcom-air0 root netem",
+        "ovs-vsctl --timeout=30 -- set Port",
+        "[ship2] ip mptcp endpoint add 10.0.2.2 dev ship2-wlan0",
+        "[host] dumpcap -i host-eth0",
+        "[ship1] mptcpize run iperf3",
+        "[ship1] iperf3",
+        "# 60.000 s",
+        "[ship1] iw dev ship1-wlan0 connect -w uav 2412",
+    ):
+        assert part in text
+    assert not requests[0].runs_dir.exists()
+
+
+def test_prepared_directory_repeats_the_experiment(requests: list[Request]) -> None:
+    request = requests[-1]
+    plan = experiment.make_plan(request.experiment.build(3), request.protocol)
+    first = experiment._prepare(request, plan, choose("auto"))
+    second = experiment._prepare(request, plan, choose("auto"))
+    assert first != second, "two runs within a second"
+    header = tomllib.loads((first / "run.toml").read_text())["run"]
+    assert (header["scenario"], header["protocol"], header["seed"]) == ("direct-move", "fdm", 3)
+    again = scenarios.load("direct-move", config=first / "run.toml")
+    assert scenarios.fingerprint(again) == header["fingerprint"]
+    users = json.loads((first / "plan.json").read_text())["users"]
+    assert sorted(users) == ["ship1", "ship2"]

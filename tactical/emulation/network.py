@@ -8,6 +8,7 @@ Commands run with ``mnexec``, never through a node's shell, so that threads may 
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -17,10 +18,10 @@ from typing import NamedTuple
 from mininet.link import Intf, Link
 from mininet.node import Node, OVSSwitch
 
-from ..host.process import CommandError, run
+from ..host.process import CommandError, Completed, run
 from . import commands, radios
 from .commands import Command
-from .plan import OPENFLOW_PORT, Plan
+from .plan import OPENFLOW_PORT, Plan, Wire
 from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
 
 
@@ -97,16 +98,13 @@ class Network:
         for node, group in itertools.groupby(many, key=lambda command: command.node):
             steps = list(group)
             script = "".join(
-                f"{shlex.join(step.argv)} || {{ echo {number} $? >&2; exit 1; }}\n"
+                f"{shlex.join(step.argv)} || {{ echo step {number} status $? >&2; exit 1; }}\n"
                 for number, step in enumerate(steps)
             )
-            shell = Command(("sh", "-c", script), node)
-            done = run(self.argv(shell), timeout_s=COMMAND_TIMEOUT_S, check=False)
+            shell = self.argv(Command(("sh", "-c", script), node))
+            done = run(shell, timeout_s=COMMAND_TIMEOUT_S, check=False)
             if done.status:
-                *said, last = done.stderr.splitlines()
-                number, status = (int(word) for word in last.split())
-                problem = f"ended with status {status}"
-                raise CommandError(steps[number].argv, status, "", "\n".join(said), problem)
+                raise _failed_step(steps, shell, done)
 
     def start(self, command: Command, log: Path, stdout: Path | None = None) -> Process:
         """Start a command in its node."""
@@ -132,7 +130,7 @@ class Network:
             )
             switches[planned.name] = switch
         for wire in plan.wires:
-            self._connect(switches, wire.a, wire.b)
+            self._connect(switches, wire)
         self._bring_up_radios(switches)
         everything = [port for switch in plan.switches for port in switch.ports]
         self.run_all(commands.port_commands(everything))
@@ -148,25 +146,19 @@ class Network:
             self.run(shaping)
         self.run_all(commands.host_commands(plan))
 
-    def _connect(
-        self, switches: dict[str, OVSSwitch], a: tuple[str, str], b: tuple[str, str]
-    ) -> None:
-        macs = {i.name: i.mac for i in self.plan.host_interfaces}
-        numbers: dict[str, int] = {}
-        for planned in self.plan.switches:
-            for port in planned.ports:
-                macs[port.name] = port.mac
-                numbers[port.name] = port.number
-        ends = [self._nodes.get(node) or switches[node] for node, _ in (a, b)]
+    def _connect(self, switches: dict[str, OVSSwitch], wire: Wire) -> None:
+        macs = self.plan.macs
+        numbers = {port.name: port.number for s in self.plan.switches for port in s.ports}
+        (node1, name1), (node2, name2) = wire.a, wire.b
         link = Link(
-            ends[0],
-            ends[1],
-            port1=numbers.get(a[1]),
-            port2=numbers.get(b[1]),
-            intfName1=a[1],
-            intfName2=b[1],
-            addr1=macs.get(a[1], _medium_mac(a[1])),
-            addr2=macs.get(b[1], _medium_mac(b[1])),
+            self._nodes.get(node1) or switches[node1],
+            self._nodes.get(node2) or switches[node2],
+            port1=numbers.get(name1),
+            port2=numbers.get(name2),
+            intfName1=name1,
+            intfName2=name2,
+            addr1=macs[name1],
+            addr2=macs[name2],
         )
         self._stack.callback(link.delete)
 
@@ -184,7 +176,8 @@ class Network:
             self._stack.callback(self._return_radio, device, radio.interface, None)
             access_point = radios.start_access_point(radio, self._run_dir)
             self._stack.callback(access_point.stop)
-            Intf(radio.interface, node=switches[radio.access_point], port=1)
+            number = self.plan.switch(radio.access_point).port(radio.interface).number
+            Intf(radio.interface, node=switches[radio.access_point], port=number)
         for interface in wireless:
             device = devices.pop(0)
             node = self._nodes[interface.node]
@@ -239,7 +232,13 @@ class Network:
             log.write(f"{error}\n")
 
 
-def _medium_mac(name: str) -> str:
-    """A MAC for an interface inside a medium; nothing ever sends to it."""
-    number = sum(name.encode()) % 65536
-    return f"02:ac:00:fe:{number >> 8:02x}:{number & 255:02x}"
+def _failed_step(steps: list[Command], shell: tuple[str, ...], done: Completed) -> CommandError:
+    """The error about the one of `steps` at which a shell gave up."""
+    said = done.stderr.splitlines()
+    found = re.fullmatch(r"step (\d+) status (\d+)", said[-1]) if said else None
+    if found is None:  # the shell itself, or entering the node, failed
+        problem = f"ended with status {done.status}"
+        return CommandError(shell, done.status, done.stdout, done.stderr, problem)
+    number, status = int(found[1]), int(found[2])
+    problem = f"ended with status {status}"
+    return CommandError(steps[number].argv, status, "", "\n".join(said[:-1]), problem)

@@ -99,6 +99,8 @@ class Medium:
     name: str
     a: str
     b: str
+    mac_a: str
+    mac_b: str
     delay_s: float
     loss: float
     limit_packets: int
@@ -186,6 +188,15 @@ class Plan:
         return next(interface for interface in interfaces if interface.wireless)
 
     @property
+    def macs(self) -> dict[str, str]:
+        """MAC address of every interface by its name."""
+        found = {i.name: i.mac for i in self.host_interfaces}
+        found |= {port.name: port.mac for switch in self.switches for port in switch.ports}
+        for medium in self.media:
+            found |= {medium.a: medium.mac_a, medium.b: medium.mac_b}
+        return found
+
+    @property
     def host_interfaces(self) -> tuple[HostInterface, ...]:
         """All interfaces that are recorded: stations in order, then the host."""
         stations = tuple(i for interfaces in self.stations.values() for i in interfaces)
@@ -253,7 +264,7 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
         down = _port(SHORE, 255, len(shore_ports) + 1, "eth", rate_bps, buffer)
         ports.append(up)
         shore_ports.append(down)
-        medium = _medium(relay.name, relay.backhaul)
+        medium = _medium(relay.name, number, relay.backhaul)
         media.append(medium)
         wires.append(Wire((relay.name, up.name), (medium.name, medium.a)))
         wires.append(Wire((medium.name, medium.b), (SHORE, down.name)))
@@ -335,13 +346,15 @@ def _port(
     )
 
 
-def _medium(relay: str, link: Link) -> Medium:
+def _medium(relay: str, number: int, link: Link) -> Medium:
     smallest_frame_bits = 64 * 8
     in_flight = link.rate_bps * link.delay_s / smallest_frame_bits
     return Medium(
         f"{relay}-air",
         f"{relay}-air0",
         f"{relay}-air1",
+        _mac(254, number, 0),
+        _mac(254, number, 1),
         link.delay_s,
         link.loss,
         limit_packets=int(in_flight) + 1000,

@@ -64,8 +64,8 @@ def test_nothing_is_named_or_numbered_twice(count: int, protocol: str) -> None:
     names = everything_named(plan)
     assert len(set(names)) == len(names)
     assert all(len(name) <= 15 for name in names)
-    macs = [i.mac for i in plan.host_interfaces]
-    macs += [port.mac for switch in plan.switches for port in switch.ports]
+    assert sorted(plan.macs) == sorted(names)
+    macs = list(plan.macs.values())
     assert len(set(macs)) == len(macs)
     assert all(int(mac[:2], 16) & 0b11 == 0b10 for mac in macs), "locally administered unicast"
     for switch in plan.switches:

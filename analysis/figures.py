@@ -107,6 +107,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
     of_run("solves", "", lambda run: whole(run.solves))
     of_run("handovers", "", lambda run: whole(run.handovers))
     of_run("capture drops", "packets", lambda run: whole(run.capture_drops))
+    of_run("machine", "", _machine)
     names = list(dict.fromkeys(name for run in results for name in run.users))
     for name in names:
 
@@ -139,6 +140,12 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("retransmissions", "packets", lambda user: whole(user.retransmissions))
         of_user("reinjections", "packets", lambda user: whole(user.reinjections))
     return found
+
+
+def _machine(run: RunResult) -> str:
+    if run.machine is None:
+        return NOTHING
+    return "OVERLOADED" if run.overloaded else "kept up"
 
 
 def _over(user: UserResult, via: str) -> str:

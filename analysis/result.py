@@ -4,6 +4,8 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from analysis.machine import MachineLoad
+
 FORMAT = 1
 
 
@@ -228,6 +230,8 @@ class RunResult:
     queues: list[QueueResult] = field(default_factory=list)
     captures: list[CaptureQuality] = field(default_factory=list)
     capture_drops: int | None = None
+    machine: MachineLoad | None = None
+    overloaded: bool = False
     remarks: list[str] = field(default_factory=list)
     bands: list[Band] = field(default_factory=list)
     solve_log: list[Solve] = field(default_factory=list)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from analysis.machine import machine_load
 from analysis.measure import Clock, Interface, Recorded, User, measure_user
 from analysis.result import (
     Band,
@@ -80,6 +81,9 @@ def analyse(run_directory: str | Path) -> RunResult:
     }
     protocol = str(files.run.get("protocol", ""))
     dropped = [each.dropped for each in quality if each.dropped is not None]
+    machine = machine_load(files.host)
+    if machine is not None and machine.overloaded:
+        remarks.insert(0, f"the machine could not keep up, the figures show it: {machine}")
     return RunResult(
         state=state,
         reason=reason,
@@ -105,6 +109,8 @@ def analyse(run_directory: str | Path) -> RunResult:
         queues=_queues(files),
         captures=quality,
         capture_drops=sum(dropped) if dropped else None,
+        machine=machine,
+        overloaded=machine is not None and machine.overloaded,
         remarks=remarks,
         bands=_bands(files, list(users)),
         solve_log=[_solve(each) for each in files.of_kind("solve")],

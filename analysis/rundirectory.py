@@ -38,6 +38,8 @@ class RunDirectory:
     samples : list of dict
         Counters of ports and queues.
     environment : dict
+    host : list of dict
+        Load of the worker's machine, once a second.
     traffic : dict
         iperf3's JSON, by file stem ("ship1-client").
     remarks : list of str
@@ -50,6 +52,7 @@ class RunDirectory:
     events: list[Event]
     samples: list[JsonObject]
     environment: JsonObject
+    host: list[JsonObject]
     traffic: dict[str, JsonObject]
     remarks: list[str] = field(default_factory=list)
 
@@ -106,6 +109,7 @@ def read_run(path: Path) -> RunDirectory:
         events=events,
         samples=samples,
         environment=_object(path / "environment.json", remarks, optional=True),
+        host=_lines(path / "host.jsonl", remarks, optional=True),
         traffic=traffic,
         remarks=remarks,
     )

@@ -49,6 +49,12 @@ def table(results: Sequence[RunResult]) -> str:
         for result in results
         if result.reason is not None
     ]
+    notes += [
+        f"{run_name(result, results)}: the machine could not keep up, and the figures show it "
+        f"({result.machine})"
+        for result in results
+        if result.overloaded
+    ]
     return "\n".join([*out, *([rule, *notes] if notes else [])])
 
 

@@ -70,6 +70,8 @@ def test_all_three_protocols_ran_to_their_end(runs: dict[str, dict[str, Any]]) -
 
 @pytest.mark.parametrize("protocol", ["mptcp", "fdm"])
 def test_multipath_delivers_what_is_offered(runs: dict[str, dict[str, Any]], protocol: str) -> None:
+    if runs[protocol]["overloaded"]:
+        pytest.skip(f"this machine could not keep up with the network: {runs[protocol]['machine']}")
     for user in runs[protocol]["users"].values():
         # The whole-run figure; of half a minute, slow start over 0.5 s takes its share.
         assert user["goodput_bps"] > 0.9 * OFFERED_BPS

@@ -265,6 +265,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from tactical import experiment as lifecycle
+    from tactical.dry_run import dry_run
 
     experiment = _load(options)
     scenario = experiment.build(options.seed)
@@ -276,7 +277,7 @@ def _run(options: argparse.Namespace) -> int:
         for protocol in protocols
     ]
     if options.dry_run:
-        commands = lifecycle.dry_run(requests)
+        commands = dry_run(requests)
         print(_as_json({"commands": commands}) if options.json else "\n".join(commands))
         return 0
     _check_runs_directory(options.runs_dir)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,9 +26,7 @@ from typing import Any
 import scenarios
 from scenarios import Experiment
 
-from .emulation import commands
 from .emulation.plan import Plan, make_plan
-from .emulation.recording import recorder_command
 from .host.choice import choose
 from .host.machine import Machine
 from .host.process import Child
@@ -83,7 +80,7 @@ def execute(
     followers = [
         _Follower(run_dir, r.protocol) for run_dir, r in zip(run_dirs, requests, strict=True)
     ]
-    child = machine.start(_worker(run_dirs), [run_dirs[0].parent], run_dirs[0] / "logs/worker.log")
+    child = machine.start(worker(run_dirs), [run_dirs[0].parent], run_dirs[0] / "logs/worker.log")
     interrupted = False
     try:
         _follow(child, followers, progress)
@@ -109,7 +106,8 @@ def _follow(
                 progress(step)
 
 
-def _worker(run_dirs: Sequence[Path]) -> list[str]:
+def worker(run_dirs: Sequence[Path]) -> list[str]:
+    """The command that makes the runs of prepared directories, wherever it is run."""
     return [sys.executable, "-m", "tactical.emulation", *map(str, run_dirs)]
 
 
@@ -280,73 +278,3 @@ def _fill_in_run_time(run_dir: Path) -> None:
     finished = run_dir / "events.jsonl.new"
     finished.write_text("".join(json.dumps(event) + "\n" for event in events))
     finished.replace(run_dir / "events.jsonl")
-
-
-def dry_run(requests: Sequence[Request]) -> list[str]:
-    """Every privileged command that :func:`execute` would cause, one a line.
-
-    ``[node]`` before a command means: in the network namespace of that node.
-    """
-    machine = choose(requests[0].backend)
-    parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
-    run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
-    lines = [f"# {machine.description}", shlex.join(machine.command(_worker(run_dirs), [parent]))]
-    for request, run_dir in zip(requests, run_dirs, strict=True):
-        scenario = request.experiment.build(request.seed)
-        plan = make_plan(scenario, request.protocol)
-        lines += ["", f"# {scenario.name}, {request.protocol}, seed {request.seed}"]
-        lines += [str(command) for command in _planned_commands(plan, scenario, run_dir)]
-    return lines
-
-
-def _planned_commands(
-    plan: Plan, scenario: scenarios.Scenario, run_dir: Path
-) -> list[commands.Command | str]:
-    ports = [port for switch in plan.switches for port in switch.ports]
-    lines: list[commands.Command | str] = ["# nodes, links and switches, through Mininet"]
-    nodes = (*plan.stations, plan.host.node, *(m.name for m in plan.media))
-    lines += [f"mnexec -cdn env PS1=… bash   # network namespace of {node}" for node in nodes]
-    for wire in plan.wires:
-        lines.append(
-            f"ip link add name {wire.a[1]} type veth peer name {wire.b[1]}   "
-            f"# {wire.a[0]} to {wire.b[0]}"
-        )
-    radios = len(plan.radios) + sum(i.wireless for i in plan.host_interfaces)
-    if radios:
-        lines.append(f"modprobe mac80211_hwsim radios={radios}")
-    lines += [f"hostapd {run_dir}/logs/hostapd-{r.access_point}.conf" for r in plan.radios]
-    for switch in plan.switches:
-        names = " ".join(f"-- add-port {switch.name} {port.name}" for port in switch.ports)
-        lines.append(f"ovs-vsctl add-br {switch.name} {names}")
-    lines.append("# settings, shaping, addresses")
-    lines += commands.port_commands(ports)
-    lines += commands.node_commands(plan)
-    lines += commands.offload_commands(plan)
-    for medium in plan.media:
-        lines += commands.medium_commands(medium)
-    if (shaping := commands.shaping_command(ports)) is not None:
-        lines.append(shaping)
-    lines += commands.host_commands(plan)
-    for interfaces in plan.stations.values():
-        for interface in interfaces:
-            if plan.multipath or interface is interfaces[0]:
-                lines += commands.interface_up(plan, interface)
-            if plan.multipath and not interface.wireless:
-                lines.append(commands.endpoint_added(plan, interface))
-    lines.append("# recorders and traffic")
-    lines += [recorder_command(plan, i, run_dir) for i in plan.host_interfaces]
-    for transfer in plan.transfers:
-        lines.append(commands.transfer_command(plan, transfer.user, server=True))
-        lines.append(commands.transfer_command(plan, transfer.user, server=False))
-    lines.append("# movement")
-    for change in scenario.coverage():
-        interface = plan.station_interface(change.station, change.access_point)
-        lines.append(f"# {change.time_s:.3f} s")
-        if change.entering:
-            lines += commands.associate(plan, interface, change.access_point)
-        else:
-            lines.append(commands.dissociate(interface))
-        if plan.multipath:
-            endpoint = commands.endpoint_added if change.entering else commands.endpoint_removed
-            lines.append(endpoint(plan, interface))
-    return lines

@@ -54,10 +54,10 @@ def events(run: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def associated(run: dict[str, Any], user: str) -> tuple[float, float]:
-    """When `user` was associated with the UAV, from its own commands' end to the next's begin."""
+    """From when to when `user` could be associated with the UAV."""
     mine = [e for e in events(run, "association") if e["node"] == user]
     times = {e["data"]["state"]: e["t_s"] for e in mine}
-    return times["associated"], times["dissociating"]
+    return times["associating"], times["dissociating"]
 
 
 def test_all_three_protocols_ran_to_their_end(runs: dict[str, dict[str, Any]]) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import scenarios
 from tactical import experiment
-from tactical.experiment import Request, dry_run
+from tactical.dry_run import dry_run
+from tactical.experiment import Request
 from tactical.host import HostError, choose
 
 
@@ -91,6 +92,9 @@ def test_dry_run_shows_every_part_and_makes_nothing(requests: list[Request]) -> 
         "[ship1] iperf3",
         "# 60.000 s",
         "[ship1] iw dev ship1-wlan0 connect -w uav 2412",
+        "[ship1] ip link set ship1-eth0 down",
+        "ovs-vswitchd unix:",
+        "[host] tc qdisc delete dev host-eth0 ingress",
     ):
         assert part in text
     assert not requests[0].runs_dir.exists()

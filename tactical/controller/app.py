@@ -36,6 +36,7 @@ from .view import (
     AssociationChanged,
     DatapathConnected,
     DatapathLost,
+    DeploymentFailed,
     Event,
     PortChanged,
     StationHeard,
@@ -43,6 +44,8 @@ from .view import (
 
 STATISTICS_PERIOD_S = 1.0
 BARRIER_TIMEOUT_S = 10.0
+DEPLOYMENT_RETRIES = 5
+RETRY_PAUSE_S = 1.0
 
 
 class DeployError(RuntimeError):
@@ -88,6 +91,7 @@ class ControllerApp(app_manager.OSKenApp):
         self._events: queue.Queue[Event] = queue.Queue()
         self._barriers: dict[int, threading.Event] = {}
         self._queues: QueueTable | None = None
+        self._failures = 0
         for target in (self._decide_forever, self._poll_statistics):
             threading.Thread(target=target, daemon=True, name=target.__name__).start()
 
@@ -165,7 +169,14 @@ class ControllerApp(app_manager.OSKenApp):
         datapath = self.network.datapath_name(dpid)
         if name is None or datapath is None:
             return
-        data = {"kind": kind, "port": name, "tx_bytes": row.tx_bytes, "tx_packets": row.tx_packets}
+        data = {
+            "kind": kind,
+            "port": name,
+            # Age of the port or queue in the switch: the time between two samples is its difference.
+            "duration_s": row.duration_sec + row.duration_nsec / 1e9,
+            "tx_bytes": row.tx_bytes,
+            "tx_packets": row.tx_packets,
+        }
         self.write(Record("sample", datapath, {**data, **figures}))
 
     # -- deciding and carrying out -------------------------------------------------------
@@ -190,7 +201,13 @@ class ControllerApp(app_manager.OSKenApp):
             self._deploy(decision.change)
         except (QueueError, DeployError) as error:
             self.write(Record("error", "controller", {"message": str(error)}))
+            self._failures += 1
+            if self._failures <= DEPLOYMENT_RETRIES:
+                retry = threading.Timer(RETRY_PAUSE_S, self._events.put, (DeploymentFailed(),))
+                retry.daemon = True
+                retry.start()
             return
+        self._failures = 0
         self.controller.confirm(decision)
         for record in _deployment_records(decision, time.monotonic() - started):
             self.write(record)
@@ -228,8 +245,10 @@ class ControllerApp(app_manager.OSKenApp):
     def _poll_statistics(self) -> None:
         next_s = time.monotonic()
         while True:
-            next_s += STATISTICS_PERIOD_S
-            time.sleep(max(0.0, next_s - time.monotonic()))
+            # A period that was missed is skipped, not made up for in a burst.
+            now_s = time.monotonic()
+            next_s = max(next_s + STATISTICS_PERIOD_S, now_s)
+            time.sleep(next_s - now_s)
             for datapath in list(self._datapaths.values()):
                 parser, protocol = datapath.ofproto_parser, datapath.ofproto
                 datapath.send_msg(parser.OFPPortStatsRequest(datapath, 0, protocol.OFPP_ANY))

@@ -19,6 +19,7 @@ from .view import (
     AssociationChanged,
     DatapathConnected,
     DatapathLost,
+    DeploymentFailed,
     Event,
     PortChanged,
     StationHeard,
@@ -76,7 +77,7 @@ class Controller:
         trigger = _trigger(event, self.network)
         if isinstance(event, DatapathConnected):
             self.deployed = self.deployed.reconnected(event.dpid)
-        elif self.view == before:
+        elif self.view == before and not isinstance(event, DeploymentFailed):
             return Decision(trigger)
         records = _link_records(event, self.network)
         self._complete = self._complete or self.view.ready(self.network)
@@ -109,6 +110,8 @@ def _trigger(event: Event, network: ControlledNetwork) -> str:
             return f"datapath {network.datapath_name(dpid) or dpid} connected"
         case DatapathLost(dpid):
             return f"datapath {network.datapath_name(dpid) or dpid} lost"
+        case DeploymentFailed():
+            return "deployment failed"
         case PortChanged(_, port, up):
             return f"port {port} {'up' if up else 'down'}"
         case AssociationChanged(user, datapath, associated):

@@ -48,7 +48,19 @@ class StationHeard:
     mac: str
 
 
-Event = DatapathConnected | DatapathLost | PortChanged | AssociationChanged | StationHeard
+@dataclass(frozen=True)
+class DeploymentFailed:
+    """The last change could not be carried out; what is deployed may differ from what should be."""
+
+
+Event = (
+    DatapathConnected
+    | DatapathLost
+    | PortChanged
+    | AssociationChanged
+    | StationHeard
+    | DeploymentFailed
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,8 @@ class View:
                     connected=self.connected | {dpid},
                     down_ports=frozenset(others | {(name, port) for port in down_ports}),
                 )
+            case DeploymentFailed():
+                return self
             case DatapathLost(dpid):
                 return replace(self, connected=self.connected - {dpid})
             case PortChanged(dpid, port, up):

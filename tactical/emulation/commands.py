@@ -135,6 +135,44 @@ def dissociate(interface: HostInterface) -> Command:
     return Command(("iw", "dev", interface.name, "disconnect"), interface.node)
 
 
+def start_access(plan: Plan, station: str) -> list[Command]:
+    """Bring up what a station has before anything moves; radios are not associated yet."""
+    steps: list[Command] = []
+    for interface in plan.stations[station]:
+        if plan.multipath or interface is plan.stations[station][0]:
+            steps += interface_up(plan, interface)
+        if plan.multipath and not interface.wireless:
+            steps.append(endpoint_added(plan, interface))
+    return steps
+
+
+def enter_range(plan: Plan, station: str, before: str, access_point: str) -> list[Command]:
+    """Join an access point; `before` is the relay that the station used last.
+
+    Under MPTCP the old access stays, and an endpoint is added so that the kernel opens a subflow.
+    A station of one path leaves the old access first and takes its address along.
+    """
+    interface = plan.station_interface(station, access_point)
+    join = associate(plan, interface, access_point)
+    if plan.multipath:
+        return [*join, endpoint_added(plan, interface)]
+    old = plan.station_interface(station, before)
+    return [*interface_down(old), *join, *interface_up(plan, interface)]
+
+
+def leave_range(plan: Plan, station: str, access_point: str) -> list[Command]:
+    """Leave an access point.
+
+    Under MPTCP the endpoint is removed at once, so that the kernel sends elsewhere what its
+    subflow had not delivered.  A station of one path goes back to its first interface.
+    """
+    interface = plan.station_interface(station, access_point)
+    if plan.multipath:
+        return [dissociate(interface), endpoint_removed(plan, interface)]
+    home = plan.stations[station][0]
+    return [dissociate(interface), *interface_down(interface), *interface_up(plan, home)]
+
+
 def endpoint_added(plan: Plan, interface: HostInterface) -> Command:
     """Let the kernel's path manager open subflows from this interface."""
     number = str(_number(plan, interface))
@@ -241,18 +279,16 @@ def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
 
 
 def hold_commands(plan: Plan) -> list[Command]:
-    """Keep iperf3's control messages from the host until :func:`release_command`.
-
-    At the end of a test the client says so on the control connection, and the server then
-    closes the data connection at once, with whatever is still on the way.  Over paths of
-    different delay the message overtakes data, and no transfer would ever be complete.  TCP
-    repeats the message; meanwhile the last data arrive.
-    """
-    what = ("flower", "ip_proto", "tcp", "ip_tos", "0/0xfc", "action", "drop")
+    """Keep iperf3's control messages from the host until :func:`release_command`."""
+    # Only messages (PSH), not the handshakes of new subflows, which carry no mark either.
+    what = ("flower", "ip_proto", "tcp", "ip_tos", "0/0xfc", "tcp_flags", "0x08/0x08")
+    drop = ("action", "drop")
     name, node = plan.host.name, plan.host.node
     return [
         Command(("tc", "qdisc", "add", "dev", name, "ingress"), node),
-        Command(("tc", "filter", "add", "dev", name, "ingress", "protocol", "ip", *what), node),
+        Command(
+            ("tc", "filter", "add", "dev", name, "ingress", "protocol", "ip", *what, *drop), node
+        ),
     ]
 
 
@@ -265,6 +301,11 @@ def received_packets_command(plan: Plan) -> Command:
     """Print how many packets the host has received."""
     counter = f"/sys/class/net/{plan.host.name}/statistics/rx_packets"
     return Command(("cat", counter), plan.host.node)
+
+
+def unacknowledged_command(plan: Plan, station: str) -> Command:
+    """List a station's TCP connections to the host, with what is not acknowledged (ss(8))."""
+    return Command(("ss", "-tnH", "state", "connected", "dst", plan.host.address), station)
 
 
 def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:

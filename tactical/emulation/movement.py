@@ -24,7 +24,6 @@ from . import commands
 from .control import ControllerProcess
 from .events import EventLog
 from .network import Network
-from .plan import HostInterface
 
 POSITION_PERIOD_S = 1.0
 
@@ -46,13 +45,8 @@ class Movement:
 
     def start_position(self) -> None:
         """Bring up the access that every station has before traffic starts."""
-        plan = self._network.plan
-        for interfaces in plan.stations.values():
-            for interface in interfaces:
-                if plan.multipath or interface is interfaces[0]:
-                    self._network.run_all(commands.interface_up(plan, interface))
-                if plan.multipath and not interface.wireless:
-                    self._network.run(commands.endpoint_added(plan, interface))
+        for station in self._network.plan.stations:
+            self._network.run_all(commands.start_access(self._network.plan, station))
         for change in self._scenario.coverage():
             if change.time_s <= 0:
                 self._change(change)
@@ -115,49 +109,30 @@ class Movement:
             self._leave(change.station, change.access_point)
 
     def _enter(self, station: str, access_point: str) -> None:
-        plan = self._network.plan
-        interface = plan.station_interface(station, access_point)
         before = self._access[station]
         self._handover(station, before, access_point, "begin")
-        self._association(interface, access_point, "associating")
-        steps = commands.associate(plan, interface, access_point)
-        if not plan.multipath:
-            steps = commands.interface_down(plan.station_interface(station, before)) + steps
-        self._network.run_all(steps)
-        self._association(interface, access_point, "associated")
+        self._association(station, access_point, "associating")
+        plan = self._network.plan
+        self._network.run_all(commands.enter_range(plan, station, before, access_point))
+        self._association(station, access_point, "associated")
         self._controller.report(station, access_point, True)
-        if plan.multipath:
-            self._network.run(commands.endpoint_added(plan, interface))
-        else:
-            self._network.run_all(commands.interface_up(plan, interface))
         self._access[station] = access_point
         self._handover(station, before, access_point, "end")
 
     def _leave(self, station: str, access_point: str) -> None:
-        plan = self._network.plan
-        interface = plan.station_interface(station, access_point)
-        home = plan.stations[station][0]
-        self._handover(station, access_point, home.relay, "begin")
-        self._association(interface, access_point, "dissociating")
-        # In one go: every moment between the two is a moment in which data are sent to nowhere.
-        steps = [commands.dissociate(interface)]
-        if plan.multipath:
-            steps.append(commands.endpoint_removed(plan, interface))
-        else:
-            steps += commands.interface_down(interface) + commands.interface_up(plan, home)
-        self._network.run_all(steps)
-        self._association(interface, access_point, "dissociated")
+        home = self._network.plan.stations[station][0].relay
+        self._handover(station, access_point, home, "begin")
+        self._association(station, access_point, "dissociating")
+        self._network.run_all(commands.leave_range(self._network.plan, station, access_point))
+        self._association(station, access_point, "dissociated")
         self._controller.report(station, access_point, False)
-        self._access[station] = home.relay
-        self._handover(station, access_point, home.relay, "end")
+        self._access[station] = home
+        self._handover(station, access_point, home, "end")
 
-    def _association(self, interface: HostInterface, access_point: str, state: str) -> None:
+    def _association(self, station: str, access_point: str, state: str) -> None:
+        interface = self._network.plan.station_interface(station, access_point).name
         self._events.write(
-            "association",
-            interface.node,
-            access_point=access_point,
-            interface=interface.name,
-            state=state,
+            "association", station, access_point=access_point, interface=interface, state=state
         )
 
     def _handover(self, station: str, before: str, after: str, phase: str) -> None:

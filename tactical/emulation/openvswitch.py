@@ -33,18 +33,10 @@ def open_vswitch(log_dir: Path) -> Iterator[str]:
         state = Path(tempfile.mkdtemp(prefix="tactical-ovs-"))
         stack.callback(shutil.rmtree, state, ignore_errors=True)
         RUN_DIR.mkdir(parents=True, exist_ok=True)
-        database = state / "conf.db"
-        run(("ovsdb-tool", "create", str(database), str(SCHEMA)), timeout_s=COMMAND_TIMEOUT_S)
-        for argv, log in (
-            (
-                ("ovsdb-server", str(database), f"--remote=punix:{SOCKET}", "--no-chdir"),
-                "ovsdb-server.log",
-            ),
-            (("ovs-vswitchd", remote, "--no-chdir"), "ovs-vswitchd.log"),
-        ):
-            pidfile = f"--pidfile={state / argv[0]}.pid"
-            control = f"--unixctl={RUN_DIR / argv[0]}.{state.name}.ctl"
-            process = Process((*argv, pidfile, control), log_dir / log)
+        create, *daemons = daemon_commands(state)
+        run(create, timeout_s=COMMAND_TIMEOUT_S)
+        for argv in daemons:
+            process = Process(argv, log_dir / f"{argv[0]}.log")
             stack.callback(process.stop)
             if argv[0] == "ovsdb-server":
                 run(("ovs-vsctl", "--no-wait", "--retry", "--timeout=30", "init"), timeout_s=40)
@@ -52,6 +44,21 @@ def open_vswitch(log_dir: Path) -> Iterator[str]:
                 # Waits until ovs-vswitchd has taken up the (empty) configuration.
                 run(("ovs-vsctl", "--timeout=60", "init"), timeout_s=70)
         yield remote
+
+
+def daemon_commands(state: Path) -> tuple[tuple[str, ...], ...]:
+    """Make a database in the directory `state`, then the two daemons on it. Pure."""
+    database = str(state / "conf.db")
+
+    def own_files(name: str) -> tuple[str, ...]:
+        control = RUN_DIR / f"{name}.{state.name}.ctl"
+        return ("--no-chdir", f"--pidfile={state / name}.pid", f"--unixctl={control}")
+
+    return (
+        ("ovsdb-tool", "create", database, str(SCHEMA)),
+        ("ovsdb-server", database, f"--remote=punix:{SOCKET}", *own_files("ovsdb-server")),
+        ("ovs-vswitchd", f"unix:{SOCKET}", *own_files("ovs-vswitchd")),
+    )
 
 
 def _answers() -> bool:

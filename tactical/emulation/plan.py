@@ -168,6 +168,11 @@ class Plan:
         """Whether stations use all their interfaces at once (MPTCP)."""
         return self.protocol != "sptcp"
 
+    @property
+    def radio_count(self) -> int:
+        """Radios of access points and stations together."""
+        return len(self.radios) + sum(i.wireless for i in self.host_interfaces)
+
     def switch(self, name: str) -> Switch:
         """The switch called `name`."""
         return next(switch for switch in self.switches if switch.name == name)

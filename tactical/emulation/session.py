@@ -23,8 +23,9 @@ import scenarios
 from scenarios import Scenario
 
 from ..host.process import CommandError
-from . import commands
+from .congestion import congestion_controls
 from .control import controller
+from .ending import Ending
 from .environment import HostSampler, write_environment
 from .events import EventLog
 from .movement import Movement
@@ -38,23 +39,19 @@ from .traffic import check_clients, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
 """How long iperf3 may take to exchange its results."""
-DRAIN_LIMIT_S = 15.0
-"""How long data that are still queued at the end of the traffic may take to arrive."""
-IDLE_PACKETS_PER_S = 10.0
-"""The host receives less than this when all data have arrived."""
 
 
 def run_all(run_dirs: Sequence[Path]) -> int:
     """Run each prepared directory; returns 0 if all ended as ``done``, else 1."""
     prepared = [(run_dir, *_load(run_dir)) for run_dir in run_dirs]
-    radios = max(
-        len(plan.radios) + sum(i.wireless for i in plan.host_interfaces) for _, _, plan in prepared
-    )
+    radios = max(plan.radio_count for _, _, plan in prepared)
     failed = 0
     try:
         with ExitStack() as stack:
             ovsdb = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
             stack.enter_context(simulated_radios(radios))
+            names = {t.congestion_control for _, _, plan in prepared for t in plan.transfers}
+            stack.enter_context(congestion_controls(names))
             for run_dir, scenario, plan in prepared:
                 failed += not _run(run_dir, scenario, plan, ovsdb)
     except (CommandError, EmulationError) as error:
@@ -111,33 +108,17 @@ def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: 
         epoch_s = time.time()
         sending = stack.enter_context(iperf3(network, run_dir, "client"))
         events.write("state", "run", state="running", epoch_s=epoch_s)
-        movement.follow(lambda: check_clients(plan, sending, run_dir, events.now_s))
-        network.run_all(commands.hold_commands(plan))
-        _drain(network, events, scenario.duration_s)
-        network.run(commands.release_command(plan))
+        ending = Ending(network, events)
+
+        def check() -> None:
+            check_clients(plan, sending, run_dir, events.now_s)
+            ending.prepare()
+
+        movement.follow(check)
+        ending.drain()
         events.write("state", "run", state="collecting")
         _finish(sending, listening, run_dir, events)
         write_environment(network, run_dir)
-
-
-def _drain(network: Network, events: EventLog, duration_s: float) -> None:
-    """Wait until what was sent has arrived: packets stop coming, or the limit is reached."""
-
-    def received() -> int:
-        return int(network.run(commands.received_packets_command(network.plan)))
-
-    before, before_s = received(), events.now_s
-    while events.now_s < duration_s + DRAIN_LIMIT_S:
-        time.sleep(1.0)
-        now, now_s = received(), events.now_s
-        if now - before < IDLE_PACKETS_PER_S * (now_s - before_s):
-            return
-        before, before_s = now, now_s
-    events.write(
-        "error",
-        network.plan.host.node,
-        message=f"data were still arriving {DRAIN_LIMIT_S:g} s after the traffic; cut off",
-    )
 
 
 def _finish(

@@ -14,6 +14,7 @@ from tactical.controller.view import (
     AssociationChanged,
     DatapathConnected,
     DatapathLost,
+    DeploymentFailed,
     Event,
     PortChanged,
     StationHeard,
@@ -186,10 +187,12 @@ def test_failed_deployment_is_tried_again_in_full(switches: MakeSwitches) -> Non
     controller = Controller(network)
     feed(controller, table, ALL_CONNECTED)
     controller.handle(AssociationChanged("ship1", "uav", True))  # never confirmed
-    feed(controller, table, [AssociationChanged("ship2", "uav", True)])
-    for user in ("ship1", "ship2"):
-        a = next(a for a in network.attachments if a.user == user and a.wireless)
-        assert table.send("uav", a.address, network.server.address) is not None
+    (again,) = feed(controller, table, [DeploymentFailed()])
+    assert again.trigger == "deployment failed"
+    wireless = next(a for a in network.attachments if a.user == "ship1" and a.wireless)
+    assert table.send("uav", wireless.address, network.server.address) is not None
+    (idle,) = feed(controller, table, [DeploymentFailed()])
+    assert idle.change is None, "nothing is left to do"
 
 
 def test_lost_uplink_leaves_the_other_path(switches: MakeSwitches) -> None:

@@ -110,4 +110,7 @@ def test_held_control_messages_are_told_from_data_by_their_mark() -> None:
         commands.transfer_command(plan, "ship1", server=False).argv[-2:]
     )
     assert commands.DATA_DSCP != 0
-    assert any("ip_tos 0/0xfc action drop" in str(c) for c in commands.hold_commands(plan))
+    assert any(
+        "ip_tos 0/0xfc tcp_flags 0x08/0x08 action drop" in str(c)
+        for c in commands.hold_commands(plan)
+    )

@@ -1,0 +1,122 @@
+"""Every privileged command of a run, without running any."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from scenarios import Scenario
+
+from .emulation import commands
+from .emulation.openvswitch import daemon_commands
+from .emulation.plan import Plan, make_plan
+from .emulation.recording import recorder_command
+from .experiment import Request, worker
+from .host.choice import choose
+
+Line = commands.Command | str
+
+
+def dry_run(requests: Sequence[Request]) -> list[str]:
+    """Every privileged command that :func:`~tactical.experiment.execute` would cause, one a line.
+
+    ``[node]`` before a command means: in the network namespace of that node.  What libraries do
+    by themselves (Mininet's namespaces and links, the controller's queues) is shown as the
+    command that does the same.
+
+    Raises
+    ------
+    HostError
+        If the backend is impossible here.
+    PlanError
+        If a scenario cannot be laid out.
+    """
+    machine = choose(requests[0].backend)
+    parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
+    run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
+    lines = [f"# {machine.description}", shlex.join(machine.command(worker(run_dirs), [parent]))]
+    lines += ["", "# Open vSwitch, unless it runs already; radios"]
+    lines += [shlex.join(argv) for argv in daemon_commands(Path("/tmp/tactical-ovs"))]
+    plans = []
+    for request in requests:
+        scenario = request.experiment.build(request.seed)
+        plans.append((scenario, make_plan(scenario, request.protocol)))
+    if radios := max(plan.radio_count for _, plan in plans):
+        lines.append(f"modprobe mac80211_hwsim radios={radios}")
+    for request, run_dir, (scenario, plan) in zip(requests, run_dirs, plans, strict=True):
+        lines += ["", f"# {scenario.name}, {request.protocol}, seed {request.seed}"]
+        lines += [str(line) for line in _network(plan, run_dir)]
+        lines += [str(line) for line in _experiment(scenario, plan, run_dir)]
+    return lines
+
+
+def _network(plan: Plan, run_dir: Path) -> list[Line]:
+    ports = [port for switch in plan.switches for port in switch.ports]
+    nodes = (*plan.stations, plan.host.node, *(m.name for m in plan.media))
+    lines: list[Line] = ["# nodes, links and switches, through Mininet"]
+    lines += [f"mnexec -cdn env PS1=… bash   # network namespace of {node}" for node in nodes]
+    macs = plan.macs
+    for wire in plan.wires:
+        (node1, name1), (node2, name2) = wire.a, wire.b
+        lines.append(
+            f"ip link add name {name1} address {macs[name1]} type veth "
+            f"peer name {name2} address {macs[name2]}   # {node1} to {node2}"
+        )
+    for radio in plan.radios:
+        lines.append(f"ip link set RADIO name {radio.interface} address {radio.bssid}")
+        lines.append(f"hostapd {run_dir}/logs/hostapd-{radio.access_point}.conf")
+    for interface in plan.host_interfaces:
+        if interface.wireless:
+            lines.append(f"iw phy RADIO set netns PID-OF-{interface.node}")
+            rename = ("ip", "link", "set", "RADIO", "name", interface.name, "address")
+            lines.append(commands.Command((*rename, interface.mac), interface.node))
+    for switch in plan.switches:
+        names = " ".join(
+            f"-- add-port {switch.name} {p.name} "
+            f"-- set Interface {p.name} ofport_request={p.number}"
+            for p in switch.ports
+        )
+        lines.append(f"ovs-vsctl add-br {switch.name} {names}")
+    lines.append("# settings, shaping, addresses")
+    lines += commands.port_commands(ports)
+    lines += commands.node_commands(plan)
+    lines += commands.offload_commands(plan)
+    for medium in plan.media:
+        lines += commands.medium_commands(medium)
+    if (shaping := commands.shaping_command(ports)) is not None:
+        lines.append(shaping)
+    lines += commands.host_commands(plan)
+    for station in plan.stations:
+        lines += commands.start_access(plan, station)
+    return lines
+
+
+def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
+    lines: list[Line] = ["# controller: flow entries by OpenFlow"]
+    if plan.protocol == "fdm":
+        lines[0] = f"{lines[0]}; at every solve, for every subflow and trunk, by OVSDB:"
+        lines.append(
+            "ovs-vsctl -- --id=@q create Queue other-config:min-rate=RATE "
+            "other-config:max-rate=RATE -- set QoS PORT queues:ID=@q"
+        )
+    lines.append("# recorders and traffic")
+    lines += [recorder_command(plan, i, run_dir) for i in plan.host_interfaces]
+    for transfer in plan.transfers:
+        lines.append(commands.transfer_command(plan, transfer.user, server=True))
+        lines.append(commands.transfer_command(plan, transfer.user, server=False))
+    lines.append("# movement")
+    access = {station: interfaces[0].relay for station, interfaces in plan.stations.items()}
+    for change in scenario.coverage():
+        lines.append(f"# {change.time_s:.3f} s")
+        station, access_point = change.station, change.access_point
+        if change.entering:
+            lines += commands.enter_range(plan, station, access[station], access_point)
+            access[station] = access_point
+        else:
+            lines += commands.leave_range(plan, station, access_point)
+            access[station] = plan.stations[station][0].relay
+    lines.append("# end of the traffic")
+    lines += commands.hold_commands(plan)
+    lines.append(commands.release_command(plan))
+    return lines

@@ -1,0 +1,100 @@
+"""The end of the traffic: everything that was sent arrives before iperf3 closes.
+
+At the end of a test iperf3's client says so on its control connection, and the server then closes
+the data connection at once, with whatever is still on the way.  Over paths of different delay
+that message overtakes data, and no transfer would ever be complete.  So the host does not take in
+messages of control connections from the middle of the traffic on, when they have none to send;
+once all data are acknowledged they pass again, and TCP has repeated the message meanwhile.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .commands import (
+    hold_commands,
+    received_packets_command,
+    release_command,
+    unacknowledged_command,
+)
+from .events import EventLog
+from .network import Network
+
+DRAIN_LIMIT_S = 60.0
+"""Longest wait for data that are queued at the end: a full send buffer over a thin link."""
+POLL_S = 1.0
+IDLE_PACKETS_PER_S = 10.0
+"""The host receives less than this when no data come; repeated control messages remain."""
+CONTROL_BYTES = 1000
+"""Control connections have less than this waiting; data connections have a segment or more."""
+STARTED_PACKETS = 100
+"""A user's data connection exists for certain when the host has received this many packets."""
+
+
+class Ending:
+    """Holds control messages back in time, and lets them go when all data have arrived."""
+
+    def __init__(self, network: Network, events: EventLog) -> None:
+        self._network = network
+        self._events = events
+        self._held = False
+
+    def prepare(self) -> None:
+        """Hold control messages back as soon as every transfer is past its first half.
+
+        Call it now and then while traffic flows.  A transfer that has not begun to send by then
+        (its host is very slow) is waited for.
+        """
+        transfers = self._network.plan.transfers
+        halfway_s = max(t.start_s + t.duration_s / 2 for t in transfers)
+        if self._held or self._events.now_s < halfway_s:
+            return
+        if self._received() >= STARTED_PACKETS * len(transfers):
+            self._hold()
+
+    def drain(self) -> None:
+        """Wait until all data are acknowledged, then let control messages pass."""
+        if not self._held:
+            self._hold()
+            self._events.write(
+                "error",
+                self._network.plan.host.node,
+                message="the end of the traffic could not be prepared in time: "
+                "transfers may be cut off",
+            )
+        limit_s = self._events.now_s + DRAIN_LIMIT_S
+        drained = 0
+        before, before_s = self._received(), self._events.now_s
+        while drained < 2 and self._events.now_s < limit_s:
+            time.sleep(POLL_S)
+            now, now_s = self._received(), self._events.now_s
+            idle = now - before < IDLE_PACKETS_PER_S * (now_s - before_s)
+            drained = drained + 1 if idle and not self._unacknowledged() else 0
+            before, before_s = now, now_s
+        if drained < 2:
+            self._events.write(
+                "error",
+                self._network.plan.host.node,
+                message=f"data were still arriving {DRAIN_LIMIT_S:g} s after the traffic; cut off",
+            )
+        self._network.run(release_command(self._network.plan))
+
+    def _hold(self) -> None:
+        self._network.run_all(hold_commands(self._network.plan))
+        self._held = True
+
+    def _received(self) -> int:
+        return int(self._network.run(received_packets_command(self._network.plan)))
+
+    def _unacknowledged(self) -> bool:
+        """Whether any station has data that the host has not acknowledged."""
+        return any(
+            waiting_bytes(self._network.run(unacknowledged_command(self._network.plan, station)))
+            >= CONTROL_BYTES
+            for station in self._network.plan.stations
+        )
+
+
+def waiting_bytes(sockets: str) -> int:
+    """The largest Send-Q in what ``ss -tnH state connected`` prints."""
+    return max((int(line.split()[2]) for line in sockets.splitlines()), default=0)

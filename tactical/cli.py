@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
+import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +28,7 @@ from tactical.host.machine import HostError
 from tactical.progress import reporter
 
 if TYPE_CHECKING:
+    from analysis import RunResult
     from tactical.experiment import Progress, Request
 
 FAILED, REFUSED = 1, 2
@@ -44,13 +47,18 @@ examples:
 """
 RUN_EXAMPLES = """\
 KEY=VALUE changes a parameter; `tactical check SCENARIO` lists them with units and bounds. --config
-takes a TOML file of them, also the run.toml of an earlier run. --set wins over --config.
+takes a TOML file of them, also the run.toml of an earlier run, of which it repeats the parameters
+but neither seed, protocol nor backend: give --seed, --protocol and --backend for these. --set wins
+over --config.
+
+A run takes its scenario's duration and about a minute more. In a virtual machine it needs a
+processor to itself; where it had none, it is marked OVERLOADED.
 
 examples:
   tactical run direct-move
   tactical run direct-move --protocol mptcp --set traffic.congestion_control=bbr
   tactical run direct-move --set uav.rate_bps=2e6 --set duration_s=200 --backend vm
-  tactical run direct-move --config runs/direct-move/RUN/run.toml --json > results.json
+  tactical run direct-move --config RUN/run.toml --seed 7 --protocol fdm --json > results.json
 """
 CHECK_EXAMPLES = """\
 examples:
@@ -58,8 +66,9 @@ examples:
   tactical check direct-move --set ships.count=5 --set uav.range_m=2000
 """
 REPORT_EXAMPLES = """\
-Each run gets a new result.json and report.html; several runs get one more report that compares
-them.
+Each run gets a new result.json and report.html. Several runs get one more report that compares
+them, beside the first, in a file named after what it compares; one that is there stays. Reports
+among RUN, as a pattern such as 20260101T* also finds them, are left out.
 
 examples:
   tactical report runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
@@ -175,7 +184,8 @@ def _parser() -> Parser:
         "--output",
         type=Path,
         metavar="FILE",
-        help="the report (default: report.html in the run, or beside the first of several)",
+        help="where to write the report, also over an earlier one (default: report.html in the "
+        "run; for several, a new file beside the first)",
     )
     return parser
 
@@ -190,7 +200,12 @@ def _add_experiment(parser: argparse.ArgumentParser) -> None:
         dest="overrides",
         help="change a parameter; may be repeated",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of parameters")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="TOML file of parameters; of an earlier run's run.toml, its parameters only",
+    )
     parser.add_argument(
         "--seed", type=_seed, default=0, metavar="N", help="seed of what is random (default: 0)"
     )
@@ -295,7 +310,14 @@ def _execute(
     from tactical import experiment as lifecycle
 
     seen: dict[Path, None] = {}
-    with reporter([request.protocol for request in requests], duration_s) as show:
+    notice = (
+        f"stopping… the network is taken down ({lifecycle.STOP_GRACE_S:g} s at most), "
+        "then what was recorded is analysed"
+    )
+    with (
+        reporter([request.protocol for request in requests], duration_s) as show,
+        _stopped_by_signals(notice),
+    ):
 
         def note(step: Progress) -> None:
             seen[step.run_dir] = None
@@ -308,13 +330,29 @@ def _execute(
 
 
 def _report(options: argparse.Namespace) -> int:
-    for run in options.runs:
-        if not (run / "run.toml").is_file():
-            raise Refused(f"{run} is no run directory: it has no run.toml")
+    run_dirs = []
+    for path in dict.fromkeys(options.runs):
+        if (path / "run.toml").is_file():
+            run_dirs.append(path)
+        elif _is_page(path):
+            print(f"tactical: {path} is a report, not a run; left out", file=sys.stderr)
+        else:
+            raise Refused(f"{path} is no run directory: it has no run.toml")
+    if not run_dirs:
+        raise Refused("there is no run directory among what was given, only reports")
     output = options.output
     if output is not None and not output.parent.is_dir():
         raise Refused(f"--output {output}: there is no directory {output.parent}")
-    return _judge(options.runs, options.json, output)
+    return _judge(run_dirs, options.json, output)
+
+
+def _is_page(path: Path) -> bool:
+    """Whether it is a report, or at least an HTML page, which nobody takes for a run."""
+    try:
+        with path.open("rb") as file:
+            return path.suffix == ".html" and file.read(15).lower() == b"<!doctype html>"
+    except OSError:
+        return False
 
 
 def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
@@ -329,7 +367,10 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
         results = [analysis.write(run_dir) for run_dir in run_dirs]
         for run_dir, result in zip(run_dirs, results, strict=True):
             analysis.report([result], run_dir / "report.html")
-        report = output or _report_path(run_dirs)
+        if output is None and len(run_dirs) > 1:
+            report = _new_file(run_dirs[0].absolute().parent, _comparison_name(results))
+        else:
+            report = output or run_dirs[0] / "report.html"
         if output is not None or len(run_dirs) > 1:
             analysis.report(results, report)
     except analysis.RunDirectoryError as error:
@@ -352,13 +393,32 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
     return FAILED if failed else 0
 
 
-def _report_path(run_dirs: Sequence[Path]) -> Path:
-    first = run_dirs[0]
-    if len(run_dirs) == 1:
-        return first / "report.html"
-    # <UTC time>-<protocol>-<seed>-<hash> of the first run, for all of them.
-    time, _, rest = first.name.partition("-")
-    return first.parent / f"{time}-all-{rest.partition('-')[2] or 'runs'}.html"
+def _comparison_name(results: Sequence[RunResult]) -> str:
+    """What the runs are, without the suffix: when, how many, protocols, seeds, parameters."""
+    seeds = list(dict.fromkeys(result.seed for result in results))
+    settings = list(dict.fromkeys(result.fingerprint for result in results))
+    parts = [
+        results[0].run.partition("-")[0],
+        f"comparison-of-{len(results)}",
+        "+".join(dict.fromkeys(result.protocol for result in results)),
+        str(seeds[0]) if len(seeds) == 1 else f"{len(seeds)}-seeds",
+        settings[0] if len(settings) == 1 else f"{len(settings)}-settings",
+    ]
+    # A damaged run.toml may say anything.
+    return re.sub(r"[^\w.+-]+", "_", "-".join(filter(None, parts)))[:200]
+
+
+def _new_file(directory: Path, name: str) -> Path:
+    """Make an HTML file that was not there before: `name`.html, `name`-2.html, …"""
+    path, number = directory / f"{name}.html", 1
+    while True:
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+            path = directory / f"{name}-{number}.html"
+        else:
+            return path
 
 
 def _load(options: argparse.Namespace) -> scenarios.Experiment:
@@ -402,15 +462,36 @@ def _as_json(data: Any) -> str:
 
 
 @contextmanager
-def _stopped_by_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP end a run in order, as Ctrl-C does."""
+def _stopped_by_signals(notice: str = "") -> Iterator[None]:
+    """Make SIGTERM and SIGHUP end things in order, as Ctrl-C does.
+
+    With a `notice`, that is said at once, and further signals only make it be said again: what
+    follows has a time limit of its own and must not be left half done. Signals that are ignored,
+    as by `nohup`, stay ignored.
+    """
+    stopping = False
 
     def stop(number: int, _frame: FrameType | None) -> None:
+        nonlocal stopping
+        if notice:
+            # Not from here: the signal may have come in the middle of another print.
+            threading.Thread(target=_say, args=(notice,)).start()
+            if stopping:
+                return
+        stopping = True
         raise Stopped(number)
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {
+        number: signal.signal(number, stop)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _say(text: str) -> None:
+    print(f"tactical: {text}", file=sys.stderr, flush=True)

@@ -3,8 +3,10 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ def directory(tmp_path, monkeypatch) -> Path:
     (tmp_path / "wrong.toml").write_text(CONFIG_ERROR)
     (tmp_path / "broken.toml").write_text("[satcom\n")
     (tmp_path / "file").write_text("")
+    (tmp_path / "notes.html").write_text("no page")
     (tmp_path / "empty").mkdir()
     return tmp_path
 
@@ -52,6 +55,7 @@ REFUSED = [
     ("report absent", "absent is no run directory"),
     ("report empty", "empty is no run directory"),
     ("report file", "file is no run directory"),
+    ("report notes.html", "notes.html is no run directory"),
 ]
 
 
@@ -149,6 +153,96 @@ def test_a_dry_run_prints_every_command_and_leaves_nothing(directory, capsys):
     assert cli.main(["run", "direct-move", "--protocol", "fdm", "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["commands"] == lines
     assert not (directory / "runs").exists()
+
+
+@pytest.fixture
+def run_dirs(directory) -> list[Path]:
+    """Directories of runs that never began, which is enough for an analysis."""
+    experiment = scenarios.load("direct-move")
+    made = []
+    for protocol, seed in [("mptcp", 1), ("fdm", 1), ("fdm", 2)]:
+        fingerprint = scenarios.fingerprint(experiment)
+        run_dir = Path(f"runs/20260101T12000{len(made)}Z-{protocol}-{seed}-{fingerprint}")
+        run_dir.mkdir(parents=True)
+        header = (
+            f'[run]\nscenario = "direct-move"\nprotocol = "{protocol}"\nseed = {seed}\n'
+            f'backend = "vm"\nfingerprint = "{fingerprint}"\n\n'
+        )
+        text = header + scenarios.to_toml(experiment, "scenario")
+        (run_dir / "run.toml").write_text(text)
+        made.append(run_dir)
+    return made
+
+
+def report_path(said: str) -> Path:
+    return Path(said.rpartition("Report: ")[2].strip())
+
+
+def test_a_comparison_is_named_after_what_it_compares_and_replaces_nothing(run_dirs, capsys):
+    digits = run_dirs[0].name.rpartition("-")[2]
+    expected = [
+        (run_dirs[:2], f"20260101T120000Z-comparison-of-2-mptcp+fdm-1-{digits}.html"),
+        (run_dirs[:2], f"20260101T120000Z-comparison-of-2-mptcp+fdm-1-{digits}-2.html"),
+        (run_dirs, f"20260101T120000Z-comparison-of-3-mptcp+fdm-2-seeds-{digits}.html"),
+    ]
+    written: dict[Path, str] = {}
+    for runs, name in expected:
+        assert cli.main(["report", *map(str, runs)]) == 1, "they are not done"
+        path = report_path(capsys.readouterr().out)
+        assert path == (Path("runs") / name).absolute()
+        for earlier, text in written.items():
+            assert earlier.read_text() == text
+        written[path] = path.read_text()
+        assert written[path].startswith("<!doctype html>")
+
+
+def test_reports_that_a_pattern_also_finds_are_left_out(run_dirs, capsys):
+    assert cli.main(["report", *map(str, run_dirs)]) == 1
+    first = report_path(capsys.readouterr().out)
+    found = sorted(map(str, Path("runs").glob("20260101T*")))
+    assert len(found) == 4
+    assert cli.main(["report", *found, str(run_dirs[0]), "--json"]) == 1
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)) == 3, "a run that is named twice is there once"
+    assert f"{first.relative_to(Path.cwd())} is a report, not a run; left out\n" in said.err
+    assert cli.main(["report", str(first)]) == 2
+    assert "only reports" in capsys.readouterr().err
+
+
+def test_a_chosen_output_is_written_there(run_dirs, capsys):
+    for runs in (run_dirs[:1], run_dirs):
+        assert cli.main(["report", *map(str, runs), "--output", "mine.html"]) == 1
+        assert report_path(capsys.readouterr().out) == Path("mine.html")
+    assert Path("mine.html").is_file()
+    assert {path.name for path in Path("runs").glob("**/*.html")} == {"report.html"}
+
+
+def test_a_run_that_is_stopped_says_at_once_what_it_waits_for(capfd):
+    said = ""
+    with pytest.raises(cli.Stopped) as stopped, cli._stopped_by_signals("stopping…"):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            pytest.fail("the signal is not heeded")
+        finally:
+            # As in the orderly end that follows, which a second signal does not break off.
+            os.kill(os.getpid(), signal.SIGTERM)
+            limit_s = time.monotonic() + 10
+            while said.count("\n") < 2 and time.monotonic() < limit_s:
+                time.sleep(0.01)
+                said += capfd.readouterr().err
+    assert stopped.value.number == signal.SIGTERM
+    assert said == 2 * "tactical: stopping…\n"
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_signals_that_are_ignored_stay_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with cli._stopped_by_signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_output_to_a_closed_pipe_ends_quietly():

@@ -46,7 +46,7 @@ from scenarios.scenario import (
     Traffic,
 )
 
-EXPERIMENTS: Mapping[str, type[Experiment]] = {DirectMove.name: DirectMove}
+EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in (DirectMove,)}
 """The shipped experiments by name."""
 
 

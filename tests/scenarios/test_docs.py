@@ -1,15 +1,18 @@
 """The parameters in the documentation are those of the code, and its error messages real."""
 
-from dataclasses import dataclass
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from typing import Annotated, ClassVar
 
 import pytest
 
 import scenarios
-from scenarios import DirectMove, Experiment, Parameter, Scenario, ScenarioError
+from scenarios import DirectMove, ScenarioError
 
-PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "scenarios.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_parameters_is_complete_and_current():
@@ -35,21 +38,45 @@ def test_the_file_shown_is_read(tmp_path):
     assert (experiment.entry_time_s, experiment.satcom.loss) == (30.0, 0.005)
 
 
-@dataclass(frozen=True)
-class Patrol(Experiment):
-    """As shown on the page."""
+@pytest.fixture
+def with_patrol(tmp_path) -> Path:
+    """A directory with the scenarios, and the one of the page added as the page says."""
+    blocks = [block.partition("```")[0] for block in PAGE.split("```python\n")[1:]]
+    module = next(block for block in blocks if "class Patrol" in block)
+    naming = next(block for block in blocks if "EXPERIMENTS" in block)
+    shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
+    (tmp_path / "scenarios/patrol.py").write_text(module)
+    listing = tmp_path / "scenarios/__init__.py"
+    text = listing.read_text()
+    imported, named = [line for line in naming.splitlines() if line]
+    before = named.replace("(DirectMove, Patrol)", "(DirectMove,)")
+    assert before in text.splitlines()
+    listing.write_text(text.replace(before, f"{imported}\n{named}"))
+    return tmp_path
 
-    name: ClassVar[str] = "patrol"
-    speed_mps: Annotated[
-        float, Parameter(unit="m/s", meaning="speed of the ship", minimum=0, above=True)
-    ] = 8.0
 
-    def build(self, seed: int) -> Scenario:
-        return DirectMove().build(seed)
+def tactical(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, with the scenarios of a directory."""
+    return subprocess.run(
+        [sys.executable, "-m", "tactical", *arguments],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(directory), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
-def test_an_experiment_of_ones_own_is_checked_and_described():
-    assert scenarios.describe(Patrol())[0].expected == "a number in m/s, above 0"
-    assert scenarios.to_toml(Patrol(speed_mps=9)) == 'experiment = "patrol"\nspeed_mps = 9.0\n'
-    with pytest.raises(ScenarioError, match="speed_mps must be a number in m/s, above 0, not 0"):
-        Patrol(speed_mps=0)
+def test_an_experiment_of_ones_own_is_added_as_shown(with_patrol):
+    assert (
+        "patrol               One ship that passes a UAV."
+        in tactical(with_patrol, "scenarios").stdout.splitlines()
+    )
+    checked = tactical(with_patrol, "check", "patrol", "--set", "speed_mps=10")
+    assert checked.stderr == ""
+    assert "speed of the ship: a number in m/s, above 0" in checked.stdout
+    assert "At 11.7157 s ship enters the range of uav." in checked.stdout
+    assert "At 68.2843 s ship leaves the range of uav." in checked.stdout
+    refused = tactical(with_patrol, "check", "patrol", "--set", "speed_mps=0")
+    assert refused.returncode == 2
+    assert "speed_mps must be a number in m/s, above 0, not 0" in refused.stderr

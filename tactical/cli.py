@@ -23,6 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import scenarios
+from tactical import solve
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
 from tactical.progress import reporter
@@ -178,6 +179,11 @@ def _parser() -> Parser:
         "--dry-run", action="store_true", help="print every privileged command and do nothing"
     )
 
+    solving = command(
+        "solve", _solve, "split the demands on a network for the least delay", solve.EXAMPLES
+    )
+    solve.add_arguments(solving)
+
     report = command("report", _report, "analyse runs and compare them", REPORT_EXAMPLES)
     report.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory")
     report.add_argument(
@@ -327,6 +333,13 @@ def _execute(
             return lifecycle.execute(requests, progress=note), None
         except KeyboardInterrupt as interrupt:
             return list(seen), interrupt
+
+
+def _solve(options: argparse.Namespace) -> int:
+    try:
+        return solve.run(options, _as_json)
+    except solve.SolveError as error:
+        raise Refused(str(error)) from error
 
 
 def _report(options: argparse.Namespace) -> int:

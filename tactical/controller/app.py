@@ -172,7 +172,7 @@ class ControllerApp(app_manager.OSKenApp):
         data = {
             "kind": kind,
             "port": name,
-            # Age of the port or queue in the switch: the time between two samples is its difference.
+            # Age of the port or queue: its difference is the time between two samples.
             "duration_s": row.duration_sec + row.duration_nsec / 1e9,
             "tx_bytes": row.tx_bytes,
             "tx_packets": row.tx_packets,

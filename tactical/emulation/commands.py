@@ -17,6 +17,13 @@ OWNER = "external_ids:owner=tactical"
 MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
 
+SEND_BUFFER_BYTES = 1 << 20
+"""Largest send buffer of a connection: three round trips of 3 Mbit/s over a satellite.
+
+The kernel's own 4 MiB hold half a minute of what two users send over 1 Mbit/s, and a user that
+had to hand over to such a link would see its data arrive that much later.
+"""
+
 DATA_DSCP = 1
 """Marks iperf3's data connection, and so tells it from its control connection.
 
@@ -47,6 +54,7 @@ def node_commands(plan: Plan) -> list[Command]:
             "net.ipv4.conf.all.rp_filter=0",
             "net.ipv4.conf.default.rp_filter=0",
             "net.ipv4.tcp_no_metrics_save=1",
+            f"net.ipv4.tcp_wmem=4096 16384 {SEND_BUFFER_BYTES}",
             "net.mptcp.enabled=1",
         ]
         if node in congestion:
@@ -96,8 +104,9 @@ def host_commands(plan: Plan) -> list[Command]:
 def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
     """Give a station's interface its address, its routes and, under MPTCP, its endpoint.
 
-    Every address has a routing table of its own (``ip rule from ADDRESS``), so that a subflow
-    leaves by the interface whose address it uses; the main table prefers the first interface.
+    Under MPTCP every address has a routing table of its own (``ip rule from ADDRESS``), so that a
+    subflow leaves by the interface whose address it uses; the main table prefers the first
+    interface.
     """
     number = _number(plan, interface)
     table = str(100 + number)

@@ -102,7 +102,7 @@ def host_commands(plan: Plan) -> list[Command]:
 
 
 def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
-    """Give a station's interface its address, its routes and, under MPTCP, its endpoint.
+    """Give a station's interface its address and its routes to the host.
 
     Under MPTCP every address has a routing table of its own (``ip rule from ADDRESS``), so that a
     subflow leaves by the interface whose address it uses; the main table prefers the first
@@ -112,19 +112,15 @@ def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
     table = str(100 + number)
     node, name, address = interface.node, interface.name, interface.address
     route = ("ip", "route", "replace", f"{plan.host.address}/32", "dev", name, "src", address)
-    commands = [
-        Command(("ip", "address", "replace", f"{address}/32", "dev", name), node),
-        Command(("ip", "link", "set", name, "up"), node),
-        _neighbour(interface, plan.host.address, plan.host.mac),
-        Command((*route, "metric", table), node),
-        Command((*route, "table", table), node),
-    ]
+    commands = [Command(("ip", "address", "replace", f"{address}/32", "dev", name), node)]
+    if not interface.wireless:  # a radio is up since it was made, or since it associated
+        commands.append(Command(("ip", "link", "set", name, "up"), node))
+    commands.append(_neighbour(interface, plan.host.address, plan.host.mac))
+    commands.append(Command((*route, "metric", table), node))
     if plan.multipath:
-        commands.append(
-            Command(
-                ("ip", "rule", "add", "from", address, "lookup", table, "priority", table), node
-            )
-        )
+        rule = ("from", address, "lookup", table, "priority", table)
+        commands.append(Command((*route, "table", table), node))
+        commands.append(Command(("ip", "rule", "add", *rule), node))
     return commands
 
 

@@ -507,4 +507,6 @@ def _stopped_by_signals(notice: str = "") -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    print(f"tactical: {text}", file=sys.stderr, flush=True)
+    # In one piece: another thread may say the same at the same time.
+    sys.stderr.write(f"tactical: {text}\n")
+    sys.stderr.flush()

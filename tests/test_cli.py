@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -12,11 +13,15 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from tactical import cli
+from tactical import cli, experiment
+from tactical.emulation.plan import make_plan
 from tactical.experiment import Progress
 from tactical.host import doctor
+from tactical.host.native import NativeMachine
+from tactical.host.packages import find_command
 from tactical.progress import PlainLines, reporter
 
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 CONFIG_ERROR = "[satcom]\ndelay_s = 'long'\n"
 
 
@@ -158,19 +163,14 @@ def test_a_dry_run_prints_every_command_and_leaves_nothing(directory, capsys):
 @pytest.fixture
 def run_dirs(directory) -> list[Path]:
     """Directories of runs that never began, which is enough for an analysis."""
-    experiment = scenarios.load("direct-move")
+    parameters = scenarios.load("direct-move")
     made = []
     for protocol, seed in [("mptcp", 1), ("fdm", 1), ("fdm", 2)]:
-        fingerprint = scenarios.fingerprint(experiment)
-        run_dir = Path(f"runs/20260101T12000{len(made)}Z-{protocol}-{seed}-{fingerprint}")
-        run_dir.mkdir(parents=True)
-        header = (
-            f'[run]\nscenario = "direct-move"\nprotocol = "{protocol}"\nseed = {seed}\n'
-            f'backend = "vm"\nfingerprint = "{fingerprint}"\n\n'
-        )
-        text = header + scenarios.to_toml(experiment, "scenario")
-        (run_dir / "run.toml").write_text(text)
-        made.append(run_dir)
+        request = experiment.Request(parameters, protocol, seed, "native", Path("runs"))
+        plan = make_plan(parameters.build(seed), protocol)
+        prepared = experiment._prepare(request, plan, NativeMachine())
+        name = f"20260101T12000{len(made)}Z-{protocol}-{seed}-{scenarios.fingerprint(parameters)}"
+        made.append(prepared.rename(Path("runs/direct-move") / name))
     return made
 
 
@@ -189,7 +189,7 @@ def test_a_comparison_is_named_after_what_it_compares_and_replaces_nothing(run_d
     for runs, name in expected:
         assert cli.main(["report", *map(str, runs)]) == 1, "they are not done"
         path = report_path(capsys.readouterr().out)
-        assert path == (Path("runs") / name).absolute()
+        assert path == (Path("runs/direct-move") / name).absolute()
         for earlier, text in written.items():
             assert earlier.read_text() == text
         written[path] = path.read_text()
@@ -199,7 +199,7 @@ def test_a_comparison_is_named_after_what_it_compares_and_replaces_nothing(run_d
 def test_reports_that_a_pattern_also_finds_are_left_out(run_dirs, capsys):
     assert cli.main(["report", *map(str, run_dirs)]) == 1
     first = report_path(capsys.readouterr().out)
-    found = sorted(map(str, Path("runs").glob("20260101T*")))
+    found = sorted(map(str, Path("runs/direct-move").glob("20260101T*")))
     assert len(found) == 4
     assert cli.main(["report", *found, str(run_dirs[0]), "--json"]) == 1
     said = capsys.readouterr()
@@ -243,6 +243,32 @@ def test_signals_that_are_ignored_stay_ignored():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_the_readme_shows_code_and_filters_that_work(run_dirs, capsys):
+    """Its commands are those of other tests; RUN stands for one of the runs."""
+    assert cli.main(["report", *map(str, run_dirs)]) == 1
+    blocks = [block.partition("```")[0] for block in README.split("```python\n")[1:]]
+    assert len(blocks) == 2
+    shown = []
+    for block in blocks:
+        code = block.replace("RUN", run_dirs[0].name)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.stderr == ""
+        shown.append(done.stdout.splitlines())
+    ships = ("ship1", "ship2")
+    protocols = [run_dir.name.split("-")[1] for run_dir in run_dirs]
+    assert shown == [
+        [f"0.25 {protocol} failed {ship} None None" for protocol in protocols for ship in ships],
+        [f"{ship} None None" for ship in ships],
+    ]
+    if (tshark := find_command("tshark")) is None:
+        pytest.skip("tshark is not installed, so the display filter is not tried")
+    (display_filter,) = re.findall(r"^tshark .* -Y (.+)$", README, re.MULTILINE)
+    header = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 00000400 01000000")
+    Path("empty.pcap").write_bytes(header)
+    command = [str(tshark), "-r", "empty.pcap", "-Y", display_filter]
+    assert subprocess.run(command, capture_output=True).returncode == 0
 
 
 def test_output_to_a_closed_pipe_ends_quietly():

@@ -16,8 +16,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import shutil
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,11 +32,12 @@ from scenarios import Experiment
 
 from .emulation.plan import Plan, make_plan
 from .host.choice import choose
-from .host.machine import Machine
+from .host.machine import HostError, Machine
 from .host.process import Child
 
 FOLLOW_PERIOD_S = 0.25
 STOP_GRACE_S = 60.0
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,22 @@ def execute(
     """
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
     machine = choose(requests[0].backend)
-    run_dirs = [_prepare(r, plan, machine) for r, plan in zip(requests, plans, strict=True)]
+    with ExitStack() as unused:
+        run_dirs = []
+        for request, plan in zip(requests, plans, strict=True):
+            run_dirs.append(_new_directory(request, plan.protocol))
+            # Until the worker starts nothing is recorded, and nothing is worth keeping.
+            unused.callback(shutil.rmtree, run_dirs[-1], ignore_errors=True)
+            try:
+                _describe_run(run_dirs[-1], request, plan, machine)
+            except OSError as error:
+                raise HostError(f"{run_dirs[-1]}: {error.strerror}; nothing was run") from None
+        log = run_dirs[0] / "logs" / "worker.log"
+        child = machine.start(worker(run_dirs), [run_dirs[0].parent], log)
+        unused.pop_all()
     followers = [
         _Follower(run_dir, r.protocol) for run_dir, r in zip(run_dirs, requests, strict=True)
     ]
-    child = machine.start(worker(run_dirs), [run_dirs[0].parent], run_dirs[0] / "logs/worker.log")
     interrupted = False
     try:
         _follow(child, followers, progress)
@@ -88,12 +104,10 @@ def execute(
         interrupted = True
         raise
     finally:
-        child.stop(STOP_GRACE_S)
-        for follower in followers:
-            for step in follower.read():
-                progress(step)
-            reason = "interrupted" if interrupted else _reason(child)
-            _close(follower, reason, progress)
+        with _undisturbed():
+            child.stop(STOP_GRACE_S)
+            for follower in followers:
+                _close(follower, "interrupted" if interrupted else _reason(child), progress)
     return run_dirs
 
 
@@ -104,6 +118,20 @@ def _follow(
         for follower in followers:
             for step in follower.read():
                 progress(step)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Closing a run is short, and half closed it is worth less: a second Ctrl-C has to wait."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def worker(run_dirs: Sequence[Path]) -> list[str]:
@@ -118,24 +146,28 @@ def _reason(child: Child) -> str:
     return f"the worker ended with status {child.poll()} before the run was done: {said}"
 
 
-def _prepare(request: Request, plan: Plan, machine: Machine) -> Path:
-    """Make and fill a run directory: everything that is known before the run."""
+def _new_directory(request: Request, protocol: str) -> Path:
+    """Make the directory of a run, with a name that no other has."""
     experiment = request.experiment
-    scenario = experiment.build(request.seed)
-    fingerprint = scenarios.fingerprint(experiment)
-    parent = request.runs_dir.resolve() / scenario.name
-    created = datetime.now(UTC)
-    stamp = created.strftime("%Y%m%dT%H%M%SZ")
-    name = f"{stamp}-{request.protocol}-{request.seed}-{fingerprint}"
+    parent = request.runs_dir.resolve() / experiment.name
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{stamp}-{protocol}-{request.seed}-{scenarios.fingerprint(experiment)}"
     run_dir = parent / name
     number = 1
     while True:
         try:
             run_dir.mkdir(parents=True)
-            break
+            return run_dir
         except FileExistsError:
             number += 1
             run_dir = parent / f"{name}.{number}"
+        except OSError as error:
+            raise HostError(f"{run_dir}: {error.strerror}; nothing was run") from None
+
+
+def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine) -> None:
+    """Fill the directory of a run with everything that is known before it."""
+    scenario = request.experiment.build(request.seed)
     for folder in ("captures", "traffic", "logs"):
         (run_dir / folder).mkdir()
     header = [
@@ -146,14 +178,13 @@ def _prepare(request: Request, plan: Plan, machine: Machine) -> Path:
         f'backend = "{machine.name}"',
         f'machine = "{machine.description}"',
         f'host_kernel = "{platform.release()}"',
-        f'fingerprint = "{fingerprint}"',
-        f'created = "{created.isoformat(timespec="seconds")}"',
+        f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
+        f'created = "{datetime.now(UTC).isoformat(timespec="seconds")}"',
     ]
-    resolved = scenarios.to_toml(experiment, "scenario")
+    resolved = scenarios.to_toml(request.experiment, "scenario")
     (run_dir / "run.toml").write_text("\n".join(header) + "\n\n" + resolved)
     (run_dir / "plan.json").write_text(json.dumps(_plan_document(plan, scenario), indent=1) + "\n")
     _append_event(run_dir, "state", "run", state="defined")
-    return run_dir
 
 
 def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
@@ -241,12 +272,21 @@ def _message(event: dict[str, Any]) -> str | None:
 
 
 def _close(follower: _Follower, reason: str, progress: Callable[[Progress], None]) -> None:
-    """End the record of a run: a final state, and run time for the events of its set-up."""
-    if follower.state not in ("done", "failed"):
-        _append_event(follower.run_dir, "state", "run", state="failed", reason=reason)
-        for step in follower.read():
+    """End the record of a run: a final state, and run time for the events of its set-up.
+
+    What goes wrong here (a full disk) is told and does not keep other runs from being closed.
+    """
+    try:
+        steps = follower.read()
+        if follower.state not in ("done", "failed"):
+            _append_event(follower.run_dir, "state", "run", state="failed", reason=reason)
+            steps += follower.read()
+        for step in steps:
             progress(step)
-    _fill_in_run_time(follower.run_dir)
+        _fill_in_run_time(follower.run_dir)
+    except OSError as error:
+        message = f"failed: {reason} (and this could not be recorded: {error})"
+        progress(Progress(follower.run_dir, follower.protocol, "failed", None, message))
 
 
 def _append_event(run_dir: Path, kind: str, node: str, **data: Any) -> None:

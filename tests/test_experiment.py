@@ -103,9 +103,9 @@ def test_dry_run_shows_every_part_and_makes_nothing(requests: list[Request]) -> 
 def test_prepared_directory_repeats_the_experiment(requests: list[Request]) -> None:
     request = requests[-1]
     plan = experiment.make_plan(request.experiment.build(3), request.protocol)
-    first = experiment._prepare(request, plan, choose("auto"))
-    second = experiment._prepare(request, plan, choose("auto"))
-    assert first != second, "two runs within a second"
+    first = experiment._new_directory(request, "fdm")
+    assert experiment._new_directory(request, "fdm") != first, "two runs within a second"
+    experiment._describe_run(first, request, plan, choose("auto"))
     header = tomllib.loads((first / "run.toml").read_text())["run"]
     assert (header["scenario"], header["protocol"], header["seed"]) == ("direct-move", "fdm", 3)
     again = scenarios.load("direct-move", config=first / "run.toml")

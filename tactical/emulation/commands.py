@@ -309,8 +309,8 @@ def received_packets_command(plan: Plan) -> Command:
 
 
 def unacknowledged_command(plan: Plan, station: str) -> Command:
-    """List a station's TCP connections to the host, with what is not acknowledged (ss(8))."""
-    return Command(("ss", "-tnH", "state", "connected", "dst", plan.host.address), station)
+    """List a station's open TCP connections to the host, with what is not acknowledged (ss(8))."""
+    return Command(("ss", "-tnH", "state", "established", "dst", plan.host.address), station)
 
 
 def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:

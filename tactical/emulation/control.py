@@ -79,7 +79,7 @@ class ControllerProcess:
     """A running controller."""
 
     def __init__(self, process: Process, events: EventLog) -> None:
-        self._process = process
+        self.process = process
         self._events = events
         self._lock = threading.Lock()
         self._reader = threading.Thread(target=self._read, daemon=True, name="controller")
@@ -89,9 +89,10 @@ class ControllerProcess:
         """Tell the controller that a station joined or left an access point."""
         line = {"user": user, "access_point": access_point, "associated": associated}
         with self._lock:
-            assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(line) + "\n")
-            self._process.stdin.flush()
+            assert self.process.stdin is not None
+            with suppress(BrokenPipeError):  # it has died, which is noticed elsewhere
+                self.process.stdin.write(json.dumps(line) + "\n")
+                self.process.stdin.flush()
 
     def wait_until_deployed(self) -> None:
         """Return when the first assignment is in force.
@@ -107,30 +108,30 @@ class ControllerProcess:
             lambda e: e["kind"] == "assignment" or _is_controller_error(e), READY_TIMEOUT_S
         )
         if first is None:
-            raise self._process.failure(f"deployed nothing within {READY_TIMEOUT_S:g} s")
+            raise self.process.failure(f"deployed nothing within {READY_TIMEOUT_S:g} s")
         if first["kind"] == "error":
             raise EmulationError(f"controller: {first['data']['message']}")
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
             try:
                 record = json.loads(line)
             except ValueError:
                 self._events.write("error", "controller", message=f"not a record: {line.strip()}")
                 continue
             self._events.write(record["kind"], record["node"], record["t_mono_s"], **record["data"])
-        if self._process.wait(5.0):
-            failure = self._process.failure(f"ended with status {self._process.status}")
+        if self.process.wait(5.0):
+            failure = self.process.failure(f"ended with status {self.process.status}")
             self._events.write("error", "controller", message=str(failure))
 
     def close(self) -> None:
         """End it: its input ends, and so does it."""
-        assert self._process.stdin is not None
+        assert self.process.stdin is not None
         with self._lock, suppress(BrokenPipeError):
-            self._process.stdin.close()
-        if self._process.wait(10.0) is None:
-            self._process.stop()
+            self.process.stdin.close()
+        if self.process.wait(10.0) is None:
+            self.process.stop()
         self._reader.join(5.0)
 
 

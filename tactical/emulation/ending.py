@@ -100,5 +100,5 @@ class Ending:
 
 
 def waiting_bytes(sockets: str) -> int:
-    """The largest Send-Q in what ``ss -tnH state connected`` prints."""
-    return max((int(line.split()[2]) for line in sockets.splitlines()), default=0)
+    """The largest Send-Q in what ``ss -tnH state established`` prints (its second column)."""
+    return max((int(line.split()[1]) for line in sockets.splitlines()), default=0)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 Event = dict[str, Any]
 
@@ -28,6 +30,8 @@ class EventLog:
         self._samples = (run_dir / "samples.jsonl").open("a")
         self._solves = (run_dir / "solves.jsonl").open("a")
         self._seen: list[Event] = []
+        self.fault: str | None = None
+        """Why something could not be written, once that has happened."""
 
     def __enter__(self) -> EventLog:
         return self
@@ -40,7 +44,8 @@ class EventLog:
     ) -> None:
         with self._lock:
             for stream in (self._events, self._samples, self._solves):
-                stream.close()
+                with suppress(OSError):  # what a full disk did not take has been told
+                    stream.close()
 
     @property
     def now_s(self) -> float:
@@ -61,19 +66,27 @@ class EventLog:
             if self._events.closed:
                 return
             if kind == "sample":
-                self._samples.write(json.dumps({**stamp, "datapath": node, **data}) + "\n")
-                self._samples.flush()
+                self._append(self._samples, json.dumps({**stamp, "datapath": node, **data}))
                 return
             event = {"seq": self._sequence, **stamp, "kind": kind, "node": node, "data": data}
             self._sequence += 1
-            line = json.dumps(event) + "\n"
-            self._events.write(line)
-            self._events.flush()
+            line = json.dumps(event)
+            self._append(self._events, line)
             if kind == "solve":
-                self._solves.write(line)
-                self._solves.flush()
+                self._append(self._solves, line)
             self._seen.append(event)
             self._lock.notify_all()
+
+    def _append(self, stream: IO[str], line: str) -> None:
+        """Append a line; what cannot be written goes to standard error, once with the reason."""
+        try:
+            stream.write(line + "\n")
+            stream.flush()
+        except OSError as error:
+            if self.fault is None:
+                self.fault = f"{stream.name}: {error.strerror}"
+                print(self.fault, file=sys.stderr, flush=True)
+            print(line, file=sys.stderr, flush=True)
 
     def wait_for(self, matches: Callable[[Event], bool], timeout_s: float) -> Event | None:
         """The first event that `matches`, past or future; None after `timeout_s`."""

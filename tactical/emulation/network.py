@@ -53,6 +53,8 @@ class Network:
         self._run_dir = run_dir
         self._nodes: dict[str, Node] = {}
         self._stack = ExitStack()
+        self.processes: list[Process] = []
+        """What has to run for as long as the network does."""
 
     def __enter__(self) -> Network:
         try:
@@ -140,7 +142,7 @@ class Network:
             self.run_all(commands.medium_commands(medium))
         controller = _ControllerAddress("controller", "tcp", "127.0.0.1", OPENFLOW_PORT)
         for switch in switches.values():
-            self._stack.callback(switch.stop, deleteIntfs=False)
+            self._stack.callback(self._stop_switch, switch)
             switch.start([controller])
         if (shaping := commands.shaping_command(everything)) is not None:
             self.run(shaping)
@@ -176,6 +178,7 @@ class Network:
             self._stack.callback(self._return_radio, device, radio.interface, None)
             access_point = radios.start_access_point(radio, self._run_dir)
             self._stack.callback(access_point.stop)
+            self.processes.append(access_point)
             number = self.plan.switch(radio.access_point).port(radio.interface).number
             Intf(radio.interface, node=switches[radio.access_point], port=number)
         for interface in wireless:
@@ -190,6 +193,11 @@ class Network:
         self.run(Command(("ip", "link", "set", old, "name", new, "address", mac), node))
         if node is not None:
             self.run(Command(("ip", "link", "set", new, "up"), node))
+
+    def _stop_switch(self, switch: OVSSwitch) -> None:
+        """Mininet's own ``stop`` waits without limit for an ovs-vswitchd that may be dead."""
+        self._quietly(Command(("ovs-vsctl", "--timeout=15", "--if-exists", "del-br", switch.name)))
+        switch.terminate()
 
     def _return_radio(self, device: radios.Device, name: str, node: Node | None) -> None:
         where = None if node is None else node.name

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from ..host.process import CommandError, run
 from .processes import COMMAND_TIMEOUT_S, Process
@@ -16,9 +17,16 @@ SOCKET = RUN_DIR / "db.sock"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 
 
+class OpenVSwitch(NamedTuple):
+    """A running Open vSwitch: its OVSDB connection method, and the daemons if they are ours."""
+
+    ovsdb: str
+    processes: tuple[Process, ...]
+
+
 @contextmanager
-def open_vswitch(log_dir: Path) -> Iterator[str]:
-    """Open vSwitch is running inside the block; yields its OVSDB connection method.
+def open_vswitch(log_dir: Path) -> Iterator[OpenVSwitch]:
+    """Open vSwitch is running inside the block.
 
     Raises
     ------
@@ -27,7 +35,7 @@ def open_vswitch(log_dir: Path) -> Iterator[str]:
     """
     remote = f"unix:{SOCKET}"
     if _answers():
-        yield remote
+        yield OpenVSwitch(remote, ())
         return
     with ExitStack() as stack:
         state = Path(tempfile.mkdtemp(prefix="tactical-ovs-"))
@@ -35,15 +43,17 @@ def open_vswitch(log_dir: Path) -> Iterator[str]:
         RUN_DIR.mkdir(parents=True, exist_ok=True)
         create, *daemons = daemon_commands(state)
         run(create, timeout_s=COMMAND_TIMEOUT_S)
+        processes = []
         for argv in daemons:
             process = Process(argv, log_dir / f"{argv[0]}.log")
+            processes.append(process)
             stack.callback(process.stop)
             if argv[0] == "ovsdb-server":
                 run(("ovs-vsctl", "--no-wait", "--retry", "--timeout=30", "init"), timeout_s=40)
             else:
                 # Waits until ovs-vswitchd has taken up the (empty) configuration.
                 run(("ovs-vsctl", "--timeout=60", "init"), timeout_s=70)
-        yield remote
+        yield OpenVSwitch(remote, tuple(processes))
 
 
 def daemon_commands(state: Path) -> tuple[tuple[str, ...], ...]:

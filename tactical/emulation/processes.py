@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..host.process import CommandError
+from ..host.process import CommandError, search_path
 
 COMMAND_TIMEOUT_S = 60.0
 """For commands that take well under a second on an idle machine."""
@@ -21,6 +22,9 @@ class EmulationError(Exception):
 
 class Process:
     """A process that stays, with its output in files; stopped by its own process id.
+
+    The kernel ends it if the worker dies without doing so (more exactly, when the thread that
+    started it ends: start it from the main thread).
 
     Parameters
     ----------
@@ -45,10 +49,12 @@ class Process:
     ) -> None:
         self.argv = tuple(argv)
         self.log = log
+        if shutil.which(argv[0], path=search_path()) is None:
+            raise CommandError(argv, None, "", "", "cannot be started (not installed)")
         with log.open("ab") as errors, (stdout or log).open("ab") as output:
             try:
                 self._popen = subprocess.Popen(
-                    argv,
+                    ("setpriv", "--pdeathsig", "TERM", *argv),
                     stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
                     stdout=subprocess.PIPE if piped else output,
                     stderr=errors,

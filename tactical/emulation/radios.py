@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
 
 READY_TIMEOUT_S = 30.0
 _SYSFS = Path("/sys/class/ieee80211")
+_OWNER = Path("/run/tactical-radios.pid")
+_UNLOAD = ("modprobe", "--remove", "mac80211_hwsim")
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,30 @@ def simulated_radios(count: int) -> Iterator[None]:
         yield
         return
     if Path("/sys/module/mac80211_hwsim").exists():
-        raise EmulationError(
-            "mac80211_hwsim is loaded already, with radios that belong to somebody else: "
-            "end what uses them, then `modprobe --remove mac80211_hwsim`"
-        )
-    run(("modprobe", "mac80211_hwsim", f"radios={count}"), timeout_s=COMMAND_TIMEOUT_S)
+        if not _left_by_a_dead_worker():
+            raise EmulationError(
+                "mac80211_hwsim is loaded already, with radios that belong to somebody else: "
+                "end what uses them, then `modprobe --remove mac80211_hwsim`"
+            )
+        run(_UNLOAD, timeout_s=COMMAND_TIMEOUT_S)
+    _OWNER.write_text(str(os.getpid()))
     try:
-        yield
+        run(("modprobe", "mac80211_hwsim", f"radios={count}"), timeout_s=COMMAND_TIMEOUT_S)
+        try:
+            yield
+        finally:
+            run(_UNLOAD, timeout_s=COMMAND_TIMEOUT_S)
     finally:
-        run(("modprobe", "--remove", "mac80211_hwsim"), timeout_s=COMMAND_TIMEOUT_S)
+        _OWNER.unlink(missing_ok=True)
+
+
+def _left_by_a_dead_worker() -> bool:
+    """Whether the radios that are there were made by a worker of ours that is no more."""
+    try:
+        owner = int(_OWNER.read_text())
+    except (OSError, ValueError):
+        return False
+    return not Path(f"/proc/{owner}").exists()
 
 
 def free_devices() -> list[Device]:

@@ -29,8 +29,10 @@ def recorder_command(plan: Plan, interface: HostInterface, run_dir: Path) -> Com
 
 
 @contextmanager
-def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[None]:
+def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[list[Process]]:
     """All interfaces are recorded inside the block; what each recorder counted is logged.
+
+    Yields the recorders' processes.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[Non
                 file=interface.capture,
                 snap_length_bytes=network.plan.snap_length_bytes,
             )
-        yield
+        yield [process for _, process in started]
 
 
 def _stop(interface: HostInterface, process: Process, capture: Path, events: EventLog) -> None:

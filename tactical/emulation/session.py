@@ -30,7 +30,7 @@ from .environment import HostSampler, write_environment
 from .events import EventLog
 from .movement import Movement
 from .network import Network
-from .openvswitch import open_vswitch
+from .openvswitch import OpenVSwitch, open_vswitch
 from .plan import Plan, make_plan
 from .processes import EmulationError, Process
 from .radios import simulated_radios
@@ -48,13 +48,13 @@ def run_all(run_dirs: Sequence[Path]) -> int:
     failed = 0
     try:
         with ExitStack() as stack:
-            ovsdb = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
+            switching = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
             stack.enter_context(simulated_radios(radios))
             names = {t.congestion_control for _, _, plan in prepared for t in plan.transfers}
             stack.enter_context(congestion_controls(names))
             for run_dir, scenario, plan in prepared:
-                failed += not _run(run_dir, scenario, plan, ovsdb)
-    except (CommandError, EmulationError) as error:
+                failed += not _run(run_dir, scenario, plan, switching)
+    except (CommandError, EmulationError, OSError) as error:
         for run_dir, _, _ in prepared:
             _fail_if_unfinished(run_dir, str(error))
         return 1
@@ -68,10 +68,10 @@ def _load(run_dir: Path) -> tuple[Scenario, Plan]:
     return scenario, make_plan(scenario, header["protocol"])
 
 
-def _run(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str) -> bool:
+def _run(run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch) -> bool:
     with EventLog(run_dir) as events:
         try:
-            _emulate(run_dir, scenario, plan, ovsdb, events)
+            _emulate(run_dir, scenario, plan, switching, events)
         except (CommandError, EmulationError) as error:
             events.write("state", "run", state="failed", reason=str(error))
             return False
@@ -91,17 +91,19 @@ def _run(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str) -> bool:
     return True
 
 
-def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: EventLog) -> None:
+def _emulate(
+    run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch, events: EventLog
+) -> None:
     events.write("state", "run", state="configured")
     with ExitStack() as stack:
         # Starts while the network is built, and ends before it is taken down.
-        control = stack.enter_context(controller(plan, scenario, run_dir, ovsdb, events))
+        control = stack.enter_context(controller(plan, scenario, run_dir, switching.ovsdb, events))
         network = stack.enter_context(Network(plan, run_dir))
         stack.callback(control.close)
         movement = Movement(scenario, network, control, events)
         movement.start_position()
         control.wait_until_deployed()
-        stack.enter_context(recorders(network, run_dir, events))
+        recording = stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(iperf3(network, run_dir, "server"))
         stack.enter_context(HostSampler(run_dir))
         events.start()
@@ -110,7 +112,14 @@ def _emulate(run_dir: Path, scenario: Scenario, plan: Plan, ovsdb: str, events: 
         events.write("state", "run", state="running", epoch_s=epoch_s)
         ending = Ending(network, events)
 
+        lasting = (*switching.processes, *network.processes, control.process, *recording)
+
         def check() -> None:
+            for process in lasting:
+                if process.status is not None:
+                    raise process.failure(f"ended by itself with status {process.status}")
+            if events.fault is not None:
+                raise EmulationError(events.fault)
             check_clients(plan, sending, run_dir, events.now_s)
             ending.prepare()
 

@@ -260,7 +260,13 @@ class Child:
     def _copy_output(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        with self._log, stdout:
+        with stdout:
             while block := os.read(stdout.fileno(), 65536):
-                self._log.write(block)
-                self._log.flush()
+                try:
+                    self._log.write(block)
+                    self._log.flush()
+                except OSError as error:
+                    # Go on reading: a child that cannot get rid of its output would stop.
+                    self.failure = self.failure or f"{self.log_path}: {error.strerror}"
+        with contextlib.suppress(OSError):
+            self._log.close()

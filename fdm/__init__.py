@@ -8,18 +8,24 @@ network is large enough to call for the interior point, which uses NumPy.
 """
 
 from fdm.certificate import Certificate, certify
-from fdm.delay import Kleinrock
+from fdm.delay import Bpr, Delay, Deterministic, Kleinrock
 from fdm.instance import Instance, InstanceError, load
+from fdm.limit import limit_paths
 from fdm.network import Demand, Link, Network, Node
+from fdm.paths import prepare
 from fdm.queues import QueueRate, queue_rates
 from fdm.shortest import Path
 from fdm.solution import PathFlow, Solution
-from fdm.solver import METHODS, solve
+from fdm.solver import ADMISSIONS, METHODS, solve
 
 __all__ = [
+    "ADMISSIONS",
     "METHODS",
+    "Bpr",
     "Certificate",
+    "Delay",
     "Demand",
+    "Deterministic",
     "Instance",
     "InstanceError",
     "Kleinrock",
@@ -31,7 +37,9 @@ __all__ = [
     "QueueRate",
     "Solution",
     "certify",
+    "limit_paths",
     "load",
+    "prepare",
     "queue_rates",
     "solve",
 ]

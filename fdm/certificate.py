@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fdm.delay import Kleinrock
+from fdm.delay import Delay
 from fdm.network import Demand, Network
 from fdm.shortest import Shortest, shortest_paths
 
@@ -14,22 +14,25 @@ class Certificate(NamedTuple):
     Attributes
     ----------
     gamma_T : float
-        D = γT at the flow: mean packets in the network.
+        γT at the flow: mean packets in the network.
+    objective : float
+        D, what is minimised: γT, or Beckmann's sum for a user equilibrium.
     lower_bound : float
-        No flow for these demands has a smaller γT.
+        No flow for these demands has a smaller D.
     relative_gap : float
         Σ length·(f − v)/Σ length·f, where v sends every demand over its shortest path.
     """
 
     gamma_T: float
+    objective: float
     lower_bound: float
     relative_gap: float
 
 
 def certify(
-    network: Network, demands: Sequence[Demand], flow: Sequence[float], delay: Kleinrock
+    network: Network, demands: Sequence[Demand], flow: Sequence[float], delay: Delay
 ) -> Certificate:
-    """Return γT of a flow and how far it can be from the least possible.
+    """Return the delay of a flow and how far it can be from the least possible.
 
     Parameters
     ----------
@@ -38,8 +41,8 @@ def certify(
     demands : sequence of Demand
         Demands that the flow carries, each with a path.
     flow : sequence of float
-        Flow of every link in bit/s, less than its capacity.
-    delay : Kleinrock
+        Flow of every link in bit/s.
+    delay : Delay
         The delay function.
 
     Notes
@@ -55,9 +58,10 @@ def certify(
         for demand, found in zip(demands, shortest, strict=True)
         if demand.rate_bps > 0.0
     )
-    total = delay.total(network, flow)
+    objective = delay.objective(network, flow)
+    total = delay.total(network, flow) if delay.equilibrium else objective
     excess = max(0.0, now - best)
-    return Certificate(total, total - excess, excess / now if now > 0.0 else 0.0)
+    return Certificate(total, objective, objective - excess, excess / now if now > 0.0 else 0.0)
 
 
 def largest_share(

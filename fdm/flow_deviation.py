@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fdm.certificate import largest_share
-from fdm.delay import Kleinrock
+from fdm.delay import POWER, QUEUE, Delay
 from fdm.network import Demand, Network
 from fdm.routing import FITS, Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
@@ -55,12 +55,15 @@ class Start(NamedTuple):
         no deviation was made.
     iterations : int
         Deviations made.
+    proof : tuple of float
+        Lengths of the links that prove the bound; empty if it is infinite.
     """
 
     routing: Routing
     share: float
     bound: float
     iterations: int
+    proof: tuple[float, ...] = ()
 
 
 class Finish(NamedTuple):
@@ -74,7 +77,7 @@ class Finish(NamedTuple):
 def phase_1(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing | None = None,
     iterations: int = 1000,
 ) -> Start:
@@ -98,6 +101,7 @@ def phase_1(
         share = 1.0 if load < FITS else _LARGEST_LOAD / load
         routing = scaled(routing, share)
     bound = math.inf
+    proof: tuple[float, ...] = ()
     iteration = 0
     while share < 1.0 and iteration < iterations:
         if bound * FITS < 1.0 and share > _CLOSE * bound:
@@ -106,7 +110,9 @@ def phase_1(
         flow = link_flows(network, routing)
         lengths = delay.lengths(network, flow)
         shortest = shortest_paths(network, demands, lengths)
-        bound = min(bound, largest_share(network, demands, lengths, shortest))
+        proved = largest_share(network, demands, lengths, shortest)
+        if proved < bound:
+            bound, proof = proved, tuple(lengths)
         whole = all_or_nothing(shortest, rates)
         whole_flow = link_flows(network, whole)
         step = line_search(network, flow, [share * v for v in whole_flow], delay)
@@ -119,16 +125,16 @@ def phase_1(
         )
         rest = 1.0 - share
         if rest <= _WHOLE_REST * room:
-            return Start(add(routing, scaled(whole, rest)), 1.0, bound, iteration)
+            return Start(add(routing, scaled(whole, rest)), 1.0, bound, iteration, proof)
         share += (1.0 - _KEPT_SLACK) * room
         routing = add(routing, scaled(whole, (1.0 - _KEPT_SLACK) * room))
-    return Start(routing, share, bound, iteration)
+    return Start(routing, share, bound, iteration, proof)
 
 
 def phase_2(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing,
     gap: float = 1e-9,
     iterations: int = 1000,
@@ -158,37 +164,45 @@ def phase_2(
 
 
 def line_search(
-    network: Network, flow: Sequence[float], target: Sequence[float], delay: Kleinrock
+    network: Network, flow: Sequence[float], target: Sequence[float], delay: Delay
 ) -> float:
     """Return the step from 0 to 1 towards a target flow at which D is least, to rounding.
 
-    D along the way is convex and grows without bound where a link fills, so its slope has one
+    D along the way is convex, and without bound where a queue's link fills, so its slope has one
     root, found by Newton's method kept between bounds that close in on it.
     """
-    slope_of_propagation = 0.0
-    moves = []  # (change of flow, κ·C, free capacity) of the links whose flow changes
+    family, scale, linear, beta = delay.terms(network)
+    slope_of_linear = 0.0
+    moves = []  # (change of flow, coefficient, free capacity, flow, capacity) where flow changes
     full = 1.0
     fits = True
-    for link, f, v in zip(network.links, flow, target, strict=True):
+    for number, (f, v) in enumerate(zip(flow, target, strict=True)):
         change = v - f
         if change == 0.0:
             continue
-        spare = link.capacity_bps - f
-        moves.append((change, delay.kappa * link.capacity_bps, spare))
-        slope_of_propagation += change * link.delay_s / delay.packet_bits
-        if change >= spare:
+        capacity = network.links[number].capacity_bps
+        spare = capacity - f
+        coefficient = scale[number] * (capacity if family == QUEUE else 1.0)
+        moves.append((change, coefficient, spare, f, capacity))
+        slope_of_linear += change * linear[number]
+        if change >= spare and family != POWER:
             fits = False
             full = min(full, spare / change)
 
     def slopes(step: float) -> tuple[float, float]:
-        first, second = slope_of_propagation, 0.0
-        for change, scale, spare in moves:
+        first, second = slope_of_linear, 0.0
+        for change, coefficient, spare, f, capacity in moves:
+            if family == POWER:
+                used = max(0.0, f + step * change) / capacity
+                first += change * coefficient * used**beta
+                second += change * change * coefficient * beta / capacity * used ** (beta - 1.0)
+                continue
             left = spare - step * change
             if left <= 0.0:
                 return math.inf, math.inf
-            term = change * scale / (left * left)
+            term = change * coefficient / (left * left if family == QUEUE else left)
             first += term
-            second += 2.0 * term * change / left
+            second += (2.0 if family == QUEUE else 1.0) * term * change / left
         return first, second
 
     if fits and slopes(1.0)[0] <= 0.0:
@@ -203,7 +217,7 @@ def line_search(
             high = step
         else:
             break
-        newton = step - first / second
+        newton = step - first / second if second > 0.0 else high
         following = newton if low < newton < high else 0.5 * (low + high)
         if abs(following - step) <= 1e-15 * following or following in (low, high):
             break

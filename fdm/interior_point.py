@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fdm.delay import Kleinrock
+from fdm.delay import Delay
 from fdm.network import Demand, Network
 from fdm.routing import Routing
 from fdm.shortest import Path, shortest_paths
@@ -64,7 +64,7 @@ class Refined(NamedTuple):
 def interior_point(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing,
     gap: float = 1e-9,
     imaginary_s: float | None = None,
@@ -74,7 +74,7 @@ def interior_point(
     Parameters
     ----------
     network, demands, delay
-        The problem; every demand above 0 has a path.
+        The problem: queues (family 0 of `fdm.delay.Terms`); every demand above 0 has a path.
     routing : Routing
         Flows that fit the capacities. They may fall short of the demands if `imaginary_s` is
         given.
@@ -132,15 +132,16 @@ class _Restricted:
     def __init__(
         self,
         network: Network,
-        delay: Kleinrock,
+        delay: Delay,
         rates: Sequence[float],
         imaginary_s: float | None,
     ) -> None:
         self.capacity: Array = (
             np.array([link.capacity_bps for link in network.links]) / delay.packet_bits
         )
-        self.delay_s: Array = np.array([link.delay_s for link in network.links])
-        self.kappa = delay.kappa
+        terms = delay.terms(network)
+        self.delay_s: Array = np.array(terms.linear) * delay.packet_bits
+        self.kappa: Array = np.array(terms.scale)
         self.rates: Array = np.array(rates)
         self.imaginary_s = imaginary_s
         self.columns: list[tuple[int, Path | None]] = []  # demand and path; None is imaginary
@@ -235,11 +236,12 @@ class _Restricted:
     def minimise(self, precision: float) -> int:
         """Take Newton steps until the relative gap among these paths is at most `precision`."""
         capacity, delay_s = self.capacity[self.used], self.delay_s[self.used]
+        kappa = self.kappa[self.used]
         surplus: Array | None = None
         for step in range(_STEPS):
             flow = self.flow
             spare = capacity - self.incidence @ flow
-            lengths = self.incidence.T @ (self.kappa * capacity / spare**2 + delay_s) + self.extra_s
+            lengths = self.incidence.T @ (kappa * capacity / spare**2 + delay_s) + self.extra_s
             beyond = lengths - np.minimum.reduceat(lengths, self.first)[self.owner]
             excess = float(flow @ beyond)
             if excess <= precision * float(flow @ lengths):
@@ -274,7 +276,7 @@ class _Restricted:
         pull = pull - (self._by_demand(weight * pull) / total)[self.owner]
         mean = self._by_demand(self.incidence * weight) / total
         # Scaled by the root of the curvature, the matrix is the identity plus something positive.
-        root = np.sqrt(2.0 * self.kappa * capacity / spare**3)
+        root = np.sqrt(2.0 * self.kappa[self.used] * capacity / spare**3)
         centred = (self.incidence - mean[:, self.owner]) * root[:, None]
         system = (centred * weight) @ centred.T
         system[np.diag_indices_from(system)] += 1.0
@@ -301,7 +303,7 @@ class _Restricted:
     def _barrier_value(self, flow: Array, barrier: float) -> float:
         carried = self.incidence @ flow
         spare = self.capacity[self.used] - carried
-        packets = self.kappa * carried / spare + self.delay_s[self.used] * carried
+        packets = self.kappa[self.used] * carried / spare + self.delay_s[self.used] * carried
         return float(packets.sum() + self.extra_s @ flow - barrier * np.log(flow).sum())
 
 

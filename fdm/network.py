@@ -3,7 +3,12 @@
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Node = Hashable
 """A node's name: a string, a number, anything that can be a dictionary key."""
@@ -44,6 +49,26 @@ class Demand(NamedTuple):
     origin: Node
     destination: Node
     rate_bps: float
+
+
+class Arrays(NamedTuple):
+    """A network as NumPy arrays, nodes and links by position.
+
+    Attributes
+    ----------
+    tail, head : array of int
+        Ends of every link.
+    capacity : array of float
+        Capacity of every link in bit/s.
+    out, out_link : array of int
+        ``out_link[out[n]:out[n + 1]]`` are the links that leave node n and are up.
+    """
+
+    tail: "NDArray[np.int64]"
+    head: "NDArray[np.int64]"
+    capacity: "NDArray[np.float64]"
+    out: "NDArray[np.int64]"
+    out_link: "NDArray[np.int64]"
 
 
 @dataclass(frozen=True, init=False)
@@ -93,6 +118,32 @@ class Network:
                 outgoing[index[link.tail]].append((number, index[link.head]))
         object.__setattr__(self, "index", index)
         object.__setattr__(self, "outgoing", tuple(map(tuple, outgoing)))
+
+    @cached_property
+    def arrays(self) -> Arrays:
+        """The same as arrays, made when first asked for."""
+        import numpy as np
+
+        index = self.index
+        leaving = [[link for link, _ in links] for links in self.outgoing]
+        return Arrays(
+            np.array([index[link.tail] for link in self.links], dtype=np.int64),
+            np.array([index[link.head] for link in self.links], dtype=np.int64),
+            np.array([link.capacity_bps for link in self.links], dtype=np.float64),
+            np.cumsum([0, *map(len, leaving)], dtype=np.int64),
+            np.array([link for links in leaving for link in links], dtype=np.int64),
+        )
+
+    def reachable(self, origin: Node) -> set[Node]:
+        """Return the nodes that a node has a path to, itself included."""
+        at = self.index[origin]
+        seen, waiting = {at}, [at]
+        while waiting:
+            for _, head in self.outgoing[waiting.pop()]:
+                if head not in seen:
+                    seen.add(head)
+                    waiting.append(head)
+        return {self.nodes[position] for position in seen}
 
     def check(self, demands: Sequence[Demand]) -> None:
         """Raise ValueError unless every demand has two different known ends and a finite rate."""

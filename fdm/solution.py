@@ -1,6 +1,8 @@
 """What a solve returns."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fdm.shortest import Path
@@ -31,17 +33,17 @@ class Solution:
         Whether flows for all demands were found. If not, everything else describes the part that
         was admitted; `fitting_share` says whether it is proved that no flows exist.
     gamma_T : float
-        Mean number of packets in the network, Σ κ·f/(C − f) + p·f/b.
+        Mean number of packets in the network: Σ κ·f/(C − f) + p·f/b for M/M/1 queues.
     mean_packet_delay_s : float
         T = `gamma_T` divided by packets per second; 0 when nothing is sent.
     lower_bound : float
-        No flow for the admitted demands has a smaller `gamma_T`.
+        No flow for the admitted demands has a smaller `objective`.
     relative_gap : float
         Σ length·(f − v)/Σ length·f: 0 at the optimum.
     iterations : int
         Steps of the method, both phases together.
     method : str
-        ``flow deviation`` or ``interior point``.
+        ``flow deviation``, ``interior point`` or ``path flows``.
     path_flows : tuple of tuple of PathFlow
         For each demand, its paths in order of falling rate.
     link_flows_bps : tuple of float
@@ -52,6 +54,16 @@ class Solution:
         Proof that no more than this multiple of all demands that have a path fits, a by-product of
         finding a start. It is 1 or less when they do not fit (a full link has infinite delay), to
         about 1e-6 for demands that just fill the network. None when no start had to be found.
+    objective : float
+        What was minimised: `gamma_T`, or Σ ∫ latency for a user equilibrium.
+    offered_bps : tuple of float
+        Rates of the demands as they were given.
+    demand_delay_s : tuple of float
+        Mean packet delay of each demand in seconds; 0 where nothing is sent.
+    proof : tuple of float
+        Link lengths behind `fitting_share`; empty where the demands fit.
+    solve_time_s : float
+        Wall time of the solve.
     """
 
     feasible: bool
@@ -65,6 +77,19 @@ class Solution:
     link_flows_bps: tuple[float, ...]
     admitted_bps: tuple[float, ...]
     fitting_share: float | None = None
+    objective: float = 0.0
+    offered_bps: tuple[float, ...] = ()
+    demand_delay_s: tuple[float, ...] = ()
+    proof: tuple[float, ...] = ()
+    solve_time_s: float = field(default=0.0, compare=False)
+
+    @property
+    def cut_bps(self) -> tuple[float, ...]:
+        """For each demand what was not admitted, in bit/s."""
+        return tuple(
+            offered - admitted
+            for offered, admitted in zip(self.offered_bps, self.admitted_bps, strict=True)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as dictionaries and lists, ready for JSON."""
@@ -83,4 +108,31 @@ class Solution:
             "link_flows_bps": list(self.link_flows_bps),
             "admitted_bps": list(self.admitted_bps),
             "fitting_share": self.fitting_share,
+            "objective": self.objective,
+            "demand_delay_s": list(self.demand_delay_s),
+            "cut_bps": list(self.cut_bps),
+            "certificate": {
+                "fitting_share": self.fitting_share,
+                "lengths": [length if length < math.inf else None for length in self.proof],
+            }
+            if not self.feasible
+            else None,
+            "solve_time_s": self.solve_time_s,
         }
+
+
+def mean_delays(
+    routing: Sequence[Mapping[Path, float]], latencies: Sequence[float]
+) -> tuple[float, ...]:
+    """Return the mean delay of every demand, given its path flows and the delay of every link.
+
+    It is 0 where nothing is sent.
+    """
+    delays = []
+    for paths in routing:
+        carried = sum(paths.values())
+        weighted = 0.0
+        for path, rate in paths.items():
+            weighted += rate * sum([latencies[link] for link in path])
+        delays.append(weighted / carried if carried > 0.0 else 0.0)
+    return tuple(delays)

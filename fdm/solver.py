@@ -1,16 +1,20 @@
 """The entry point: checks the problem, runs a method, certifies the answer."""
 
 import math
+import sys
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fdm.certificate import certify, largest_share
-from fdm.delay import Kleinrock
+from fdm.admission import largest_fitting, max_min
+from fdm.certificate import Certificate, certify, largest_share
+from fdm.delay import QUEUE, Delay, Kleinrock
+from fdm.fairness import shared
 from fdm.flow_deviation import Start, phase_1, phase_2
-from fdm.network import Demand, Network
-from fdm.routing import FITS, Routing, link_flows, scaled, utilisation
+from fdm.network import Demand, Network, Node
+from fdm.routing import FITS, Routing, all_or_nothing, link_flows, scaled, utilisation
 from fdm.shortest import shortest_paths
-from fdm.solution import PathFlow, Solution
+from fdm.solution import PathFlow, Solution, mean_delays
 
 _IMAGINARY_S = (100.0, 1e5, 1e8)
 """Lengths of the imaginary path, in seconds, for demands that may not fit."""
@@ -25,25 +29,36 @@ to a sum of length·flow that is many times γT."""
 _TRACES = (1e-5, 1e-7)
 """Shares of a demand that are taken for traces of the interior point, the largest first."""
 
-METHODS = ("auto", "flow deviation", "interior point")
+METHODS = ("auto", "flow deviation", "interior point", "path flows")
+
+ADMISSIONS = ("max-min", "proportional")
 
 _TRIAL_ITERATIONS = 30
 """Deviations that ``auto`` makes before it calls for the interior point."""
 
 _ADMITTED_LOAD = 0.95
-"""Utilisation of the bottleneck to which demands are cut when they do not fit."""
+"""Part of the proved limit to which phase 1 must come before its share is taken."""
+
+_TINY = 200
+"""Links times demands up to which flow deviation is tried first, without any import."""
+
+_COMPILE = 200_000
+"""Links times demands above which it is quicker to compile than to do without."""
 
 
 def solve(
     network: Network,
     demands: Sequence[Demand],
     *,
+    delay: Delay | None = None,
     packet_bits: float = 12000.0,
-    kappa: float = 1.0,
+    kappa: float | Sequence[float] = 1.0,
     start: Solution | None = None,
     gap: float = 1e-9,
     iterations: int = 1000,
     method: str = "auto",
+    admission: str = "max-min",
+    capacity_share: float = 0.95,
 ) -> Solution:
     """Split demands over paths so that the mean packet delay is least.
 
@@ -53,14 +68,16 @@ def solve(
         Links with capacity and propagation delay.
     demands : sequence of Demand
         Any number, zero rates included.
+    delay : Delay, optional
+        The delay function, by default `fdm.Kleinrock` of the two parameters that follow, which are
+        not looked at otherwise.
     packet_bits : float
         Mean packet in bits.
-    kappa : float
-        Coefficient of the queueing delay, see `fdm.Kleinrock`.
+    kappa : float or sequence of float
+        Coefficient of the queueing delay, for all links or one for each.
     start : Solution, optional
         An earlier answer for the same demands in the same order on a network with the same links.
-        Its paths are used as far as they still exist. Where several splits between demands are
-        equally good, the answer stays near the one it began with.
+        Its paths are used as far as they still exist.
     gap : float
         Relative gap at which to stop.
     iterations : int
@@ -68,15 +85,22 @@ def solve(
         its `relative_gap` says how good that is.
     method : str
         ``flow deviation`` is the classic method, exact and quick on small networks and slow to
-        converge on loaded ones; ``interior point`` needs NumPy and converges on both; ``auto``
-        begins with the first and goes on with the second when that does not reach the gap.
+        converge on loaded ones; ``interior point`` needs NumPy, converges on both, and does not
+        know roads or equilibria; ``path flows`` needs Numba and is the fastest; ``auto`` chooses:
+        the first on tiny networks, the last where it is compiled already or worth compiling, see
+        `fdm.prepare`, otherwise the second.
+    admission : str
+        Who is cut when the demands do not fit: ``max-min`` fair rates, or all by the same factor
+        (``proportional``).
+    capacity_share : float
+        Share of every capacity that demands are then cut to, above 0 and below 1.
 
     Returns
     -------
     Solution
         With its certificate. A demand without a path is admitted at 0 and the others are solved.
-        Demands that do not fit together are all cut by the same factor, to where the fullest link
-        is at 95 % of its capacity. Both make `feasible` false.
+        That, and demands that do not fit together, make `feasible` false. Demands that cannot be
+        told apart get the same, see `fdm.fairness`.
 
     Raises
     ------
@@ -104,56 +128,188 @@ def solve(
     (0, 4) 2611732
     (1, 5) 388268
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, not {method!r}")
+    clock = time.perf_counter()
+    _check(method, METHODS, "method")
+    _check(admission, ADMISSIONS, "admission")
     if not gap >= 0.0:
         raise ValueError(f"gap must be 0 or more, not {gap!r}")
+    if not 0.0 < capacity_share < 1.0:
+        raise ValueError(f"capacity_share must be above 0 and below 1, not {capacity_share!r}")
     network.check(demands)
-    delay = Kleinrock(packet_bits, kappa)
+    if delay is None:
+        delay = Kleinrock(packet_bits, kappa if isinstance(kappa, float | int) else tuple(kappa))
+    family = delay.terms(network).family
+    if method == "interior point" and family != QUEUE:
+        raise ValueError("the interior point knows neither roads nor user equilibria")
 
-    empty = delay.lengths(network, [0.0] * len(network.links))
-    reachable = shortest_paths(network, demands, empty)
-    connected = [
-        demand if found.path is not None else demand._replace(rate_bps=0.0)
-        for demand, found in zip(demands, reachable, strict=True)
-    ]
-    cut_off = any(
-        demand.rate_bps > 0.0 and found.path is None
-        for demand, found in zip(demands, reachable, strict=True)
-    )
+    connected, cut_off = _connected(network, demands)
+    work = len(network.links) * len(demands)
     if not any(demand.rate_bps > 0.0 for demand in connected):
-        return _answer(network, connected, delay, [{} for _ in demands], not cut_off, 0, METHODS[1])
+        found = _Found([{} for _ in demands], connected, True, 0, METHODS[1])
+    else:
+        carried = _carried_over(network, connected, start) if start is not None else None
+        problem = _Problem(network, connected, delay, gap, iterations, admission, capacity_share)
+        if method == "path flows" or (method == "auto" and _compiled(work, family)):
+            found = _by_path_flows(problem, carried)
+        else:
+            found = _by_deviation(problem, carried, method)
+    return _answer(network, demands, delay, gap, found, cut_off, clock)
 
-    carried = _carried_over(network, connected, start) if start is not None else None
-    begun, squeezed = _begin(network, connected, delay, carried, gap, iterations, method)
-    routing, admitted = begun.routing, connected
-    if begun.share < 1.0:
-        factor = _ADMITTED_LOAD / utilisation(network, link_flows(network, routing))
-        routing = scaled(routing, factor)
-        admitted = [
-            demand._replace(rate_bps=demand.rate_bps * begun.share * factor) for demand in connected
+
+def _check(value: str, allowed: tuple[str, ...], name: str) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+
+
+def _compiled(work: int, family: int) -> bool:
+    if "fdm.kernels" in sys.modules:
+        return True
+    if work <= _TINY:
+        return False
+    from fdm import paths
+
+    return paths.usable() or (paths.available() and (work > _COMPILE or family != QUEUE))
+
+
+def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand], bool]:
+    """Return the demands with those set to 0 that have no path, and whether there are any."""
+    connected: list[Demand] = []
+    reached: dict[Node, set[Node]] = {}
+    for demand in demands:
+        if demand.origin not in reached:
+            reached[demand.origin] = network.reachable(demand.origin)
+        there = demand.destination in reached[demand.origin]
+        connected.append(demand if there else demand._replace(rate_bps=0.0))
+    return connected, any(
+        demand.rate_bps > was.rate_bps for demand, was in zip(demands, connected, strict=True)
+    )
+
+
+class _Problem(NamedTuple):
+    network: Network
+    demands: Sequence[Demand]
+    delay: Delay
+    gap: float
+    iterations: int
+    admission: str
+    capacity_share: float
+
+    def admitted(self, share: float) -> list[Demand]:
+        """Return what to let in, given a share of all demands that fits the capacities."""
+        if self.admission == "max-min":
+            rates: Sequence[float] = max_min(self.network, self.demands, self.capacity_share)
+        else:
+            rates = [demand.rate_bps * share for demand in self.demands]
+        return [
+            demand._replace(rate_bps=rate) for demand, rate in zip(self.demands, rates, strict=True)
         ]
+
+
+class _Found(NamedTuple):
+    routing: Routing
+    admitted: Sequence[Demand]
+    fits: bool
+    iterations: int
+    method: str
+    bound: float = math.inf
+    proof: tuple[float, ...] = ()
+
+
+def _by_path_flows(problem: _Problem, routing: Routing | None) -> _Found:
+    from fdm.paths import path_flows
+
+    network, demands, delay, gap, iterations, *_ = problem
+    found = path_flows(network, demands, delay, routing, 0.5 * gap, iterations)
+    if found.fits and found.relative_gap <= gap:
+        return _Found(found.routing, demands, True, found.iterations, METHODS[3], found.bound)
+    if found.fits and (delay.bounded or delay.equilibrium or iterations < _PATIENT):
+        return _Found(found.routing, demands, True, found.iterations, METHODS[3], found.bound)
+    if not found.fits and found.bound < FITS:
+        return _cut(problem, found.bound, found.proof, found.iterations, METHODS[3])
+    rescued = _by_deviation(
+        problem,
+        found.routing if found.fits else None,
+        "flow deviation" if delay.equilibrium else "interior point",
+    )
+    return rescued._replace(iterations=rescued.iterations + found.iterations)
+
+
+_PATIENT = 100
+
+
+def _cut(
+    problem: _Problem, bound: float, proof: tuple[float, ...], iterations: int, method: str
+) -> _Found:
+    """Solve what is let in of demands that do not fit."""
+    if problem.admission == "proportional":
+        _, bound, proof = largest_fitting(problem.network, problem.demands, bound, proof)
+    admitted = problem.admitted(bound * problem.capacity_share)
+    inner = problem._replace(demands=admitted)
+    if not any(demand.rate_bps > 0.0 for demand in admitted):
+        return _Found([{} for _ in admitted], admitted, False, iterations, method, bound, proof)
+    found = (
+        _by_path_flows(inner, None)
+        if method == METHODS[3]
+        else _by_deviation(inner, None, "auto" if method == METHODS[1] else method)
+    )
+    return found._replace(
+        fits=False, bound=bound, proof=proof, iterations=iterations + found.iterations
+    )
+
+
+def _by_deviation(problem: _Problem, routing: Routing | None, method: str) -> _Found:
+    """Deviate, and go on with the interior point where that is allowed and needed."""
+    network, demands, delay, gap, iterations, *_ = problem
+    rates = [demand.rate_bps for demand in demands]
+    interior = method != METHODS[1] and delay.terms(network).family == QUEUE
+    squeezed = False
+    if delay.bounded:
+        if routing is None:
+            lengths = delay.lengths(network, [0.0] * len(network.links))
+            routing = all_or_nothing(shortest_paths(network, demands, lengths), rates)
+        begun = Start(routing, 1.0, math.inf, 0)
+    else:
+        begun, squeezed = _begin(
+            network, demands, delay, routing, gap, iterations, method if interior else METHODS[1]
+        )
+    routing = begun.routing
+    if begun.share < 1.0:
+        load = utilisation(network, link_flows(network, routing))
+        share = begun.share * problem.capacity_share / load
+        admitted = problem.admitted(share)
+        if problem.admission == "max-min":
+            begun_again = _begin(
+                network, admitted, delay, None, gap, iterations, method if interior else METHODS[1]
+            )[0]
+            if begun_again.share < 1.0:  # the classic phase 1 may be too slow to fill the network
+                admitted = [
+                    demand._replace(rate_bps=demand.rate_bps * begun_again.share)
+                    for demand in admitted
+                ]
+            routing = begun_again.routing
+        else:
+            routing = scaled(routing, share / begun.share)
+        demands = admitted
 
     used, steps, reached = METHODS[1], begun.iterations, False
     if method != METHODS[2] and not squeezed:
-        limit = iterations if method == METHODS[1] else min(iterations, _TRIAL_ITERATIONS)
-        finish = phase_2(network, admitted, delay, routing, gap, limit)
+        limit = min(iterations, _TRIAL_ITERATIONS) if interior else iterations
+        finish = phase_2(network, demands, delay, routing, gap, limit)
         routing, steps = finish.routing, steps + finish.iterations
         reached = finish.relative_gap <= gap
-    if method != METHODS[1] and not reached:
+    if interior and not reached:
         from fdm.interior_point import interior_point  # NumPy only where it is needed
 
-        refined = interior_point(network, admitted, delay, routing, _MARGIN * gap)
+        refined = interior_point(network, demands, delay, routing, _MARGIN * gap)
         used, steps = METHODS[2], steps + refined.iterations
-        routing = _pruned(network, admitted, delay, refined.routing, _MARGIN * gap)
-    feasible = begun.share == 1.0 and not cut_off
-    return _answer(network, admitted, delay, routing, feasible, steps, used, begun.bound)
+        routing = _pruned(network, demands, delay, refined.routing, _MARGIN * gap)
+    return _Found(routing, demands, begun.share == 1.0, steps, used, begun.bound, begun.proof)
 
 
 def _begin(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing | None,
     gap: float,
     iterations: int,
@@ -168,29 +324,34 @@ def _begin(
     begun = phase_1(network, demands, delay, routing, min(iterations, _TRIAL_ITERATIONS))
     if begun.share == 1.0:
         return begun, False
-    share, bound, steps = begun.share, begun.bound, begun.iterations
+    share, bound, steps, proof = begun.share, begun.bound, begun.iterations, begun.proof
     if bound * FITS >= 1.0:
         squeezed = _squeezed(network, demands, delay, begun.routing, gap)
-        bound, steps = min(bound, squeezed.bound), steps + squeezed.iterations
+        steps += squeezed.iterations
+        if squeezed.bound < bound:
+            bound, proof = squeezed.bound, squeezed.proof
         if squeezed.routing is not None:
-            return Start(squeezed.routing, 1.0, bound, steps), True
+            return Start(squeezed.routing, 1.0, bound, steps, proof), True
     if share < bound * _ADMITTED_LOAD:
         whole = scaled(begun.routing, 1.0 / share)
         begun = phase_1(network, demands, delay, whole, iterations)
-        bound, steps = min(bound, begun.bound), steps + begun.iterations
-    return Start(begun.routing, begun.share, bound, steps), False
+        steps += begun.iterations
+        if begun.bound < bound:
+            bound, proof = begun.bound, begun.proof
+    return Start(begun.routing, begun.share, bound, steps, proof), False
 
 
 class _Squeezed(NamedTuple):
     routing: Routing | None
     bound: float
+    proof: tuple[float, ...]
     iterations: int
 
 
 def _squeezed(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing,
     gap: float,
 ) -> _Squeezed:
@@ -202,6 +363,7 @@ def _squeezed(
     from fdm.interior_point import interior_point
 
     bound, steps = math.inf, 0
+    proof: tuple[float, ...] = ()
     for imaginary_s in _IMAGINARY_S:
         refined = interior_point(network, demands, delay, routing, gap, imaginary_s)
         steps += refined.iterations
@@ -214,13 +376,15 @@ def _squeezed(
         if left <= _NOTHING_LEFT:
             whole = _restored(routing, demands)
             if utilisation(network, link_flows(network, whole)) < FITS:
-                return _Squeezed(whole, bound, steps)
+                return _Squeezed(whole, bound, proof, steps)
         lengths = delay.lengths(network, link_flows(network, routing))
         shortest = shortest_paths(network, demands, lengths)
-        bound = min(bound, largest_share(network, demands, lengths, shortest))
+        proved = largest_share(network, demands, lengths, shortest)
+        if proved < bound:
+            bound, proof = proved, tuple(lengths)
         if bound * FITS < 1.0:
             break
-    return _Squeezed(None, bound, steps)
+    return _Squeezed(None, bound, proof, steps)
 
 
 def _restored(routing: Routing, demands: Sequence[Demand]) -> Routing:
@@ -236,7 +400,7 @@ def _restored(routing: Routing, demands: Sequence[Demand]) -> Routing:
 def _pruned(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
+    delay: Delay,
     routing: Routing,
     gap: float,
 ) -> Routing:
@@ -298,32 +462,59 @@ def _leads(network: Network, path: tuple[int, ...], demand: Demand) -> bool:
 def _answer(
     network: Network,
     demands: Sequence[Demand],
-    delay: Kleinrock,
-    routing: Routing,
-    feasible: bool,
-    iterations: int,
-    method: str,
-    bound: float = math.inf,
+    delay: Delay,
+    gap: float,
+    found: _Found,
+    cut_off: bool,
+    clock: float,
 ) -> Solution:
-    flow = link_flows(network, routing)
-    certificate = certify(network, demands, flow, delay)
-    packets_per_s = sum(demand.rate_bps for demand in demands) / delay.packet_bits
+    flow = link_flows(network, found.routing)
+    certificate = _certified(network, found.admitted, flow, delay)
+    even = shared(network, found.admitted, found.routing)
+    routing = found.routing
+    if even is not routing:
+        after_flow = link_flows(network, even)
+        after = _certified(network, found.admitted, after_flow, delay)
+        if after.relative_gap <= max(gap, certificate.relative_gap):
+            routing, flow, certificate = even, after_flow, after
+    packets_per_s = sum(demand.rate_bps for demand in found.admitted) / delay.packet_bits
     return Solution(
-        feasible=feasible,
+        feasible=found.fits and not cut_off,
         gamma_T=certificate.gamma_T,
         mean_packet_delay_s=certificate.gamma_T / packets_per_s if packets_per_s > 0.0 else 0.0,
         lower_bound=certificate.lower_bound,
         relative_gap=certificate.relative_gap,
-        iterations=iterations,
-        method=method,
+        iterations=found.iterations,
+        method=found.method,
         path_flows=tuple(
-            tuple(
-                PathFlow(path, rate)
-                for path, rate in sorted(paths.items(), key=lambda item: (-item[1], item[0]))
-            )
-            for paths in routing
+            [
+                tuple(
+                    [
+                        PathFlow(path, rate)
+                        for path, rate in sorted(
+                            paths.items(), key=lambda item: (-item[1], item[0])
+                        )
+                    ]
+                )
+                for paths in routing
+            ]
         ),
         link_flows_bps=tuple(flow),
-        admitted_bps=tuple(demand.rate_bps for demand in demands),
-        fitting_share=bound if bound < math.inf else None,
+        admitted_bps=tuple([demand.rate_bps for demand in found.admitted]),
+        fitting_share=found.bound if found.bound < math.inf else None,
+        objective=certificate.objective,
+        offered_bps=tuple([demand.rate_bps for demand in demands]),
+        demand_delay_s=mean_delays(routing, delay.latencies(network, flow)),
+        proof=() if found.fits else found.proof,
+        solve_time_s=time.perf_counter() - clock,
     )
+
+
+def _certified(
+    network: Network, demands: Sequence[Demand], flow: Sequence[float], delay: Delay
+) -> Certificate:
+    if len(network.links) * len(demands) <= _TINY or "fdm.kernels" not in sys.modules:
+        return certify(network, demands, flow, delay)
+    from fdm.paths import certify_compiled
+
+    return certify_compiled(network, demands, flow, delay)

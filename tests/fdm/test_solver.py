@@ -187,14 +187,49 @@ def test_a_loop_carries_nothing():
 @pytest.mark.parametrize("factor", [1.0, 1.0 + 1e-12, 1.5, 100.0, 1e9])
 def test_demands_that_do_not_fit_are_cut_alike_and_proved_not_to_fit(method, factor):
     demands = [Demand("a", "c", 6e5 * factor), Demand("b", "c", 4e5 * factor)]
-    solution = solve(LINE, demands, method=method)
+    solution = solve(LINE, demands, method=method, admission="proportional")
     assert not solution.feasible
+    assert len(solution.proof) == 2
     assert solution.fitting_share == pytest.approx(1.0 / factor, rel=0.1)
     assert solution.fitting_share <= 1.0 + 1e-8
     assert solution.admitted_bps == pytest.approx([0.57e6, 0.38e6], rel=1e-6)
     assert carried(solution, 0) == pytest.approx(solution.admitted_bps[0], rel=1e-9)
     assert solution.relative_gap <= 1e-9
     assert max(solution.link_flows_bps) < 1e6
+
+
+@pytest.mark.parametrize("method", fdm.METHODS)
+@pytest.mark.parametrize(
+    ("offered", "admitted"),
+    [
+        ((6e5, 4e5), (5.5e5, 4e5)),
+        ((9e5, 6e5), (4.75e5, 4.75e5)),
+        ((1e9, 1e5), (8.5e5, 1e5)),
+        ((1e9, 0.0), (9.5e5, 0.0)),
+    ],
+)
+def test_what_does_not_fit_is_let_in_max_min_fair(method, offered, admitted):
+    demands = [Demand("a", "c", offered[0]), Demand("b", "c", offered[1])]
+    solution = solve(LINE, demands, method=method)
+    assert not solution.feasible
+    assert solution.admitted_bps == pytest.approx(admitted, rel=1e-3)
+    assert solution.cut_bps == pytest.approx(
+        [rate - got for rate, got in zip(offered, admitted, strict=True)], rel=1e-2, abs=200.0
+    )
+    assert solution.relative_gap <= 1e-9
+    assert carried(solution, 0) == pytest.approx(solution.admitted_bps[0], rel=1e-9)
+    tree = json.loads(json.dumps(solution.as_dict(), allow_nan=False))
+    assert tree["certificate"]["fitting_share"] <= 1.0 + 1e-8
+
+
+def test_a_bottleneck_holds_only_those_that_need_it():
+    # Two bottlenecks in a row: c is held at the second, and what it leaves of the first is a's.
+    network = Network(
+        "abcd", [Link("a", "b", 1e6), Link("c", "b", 1e9), Link("b", "d", 4e6), Link("c", "d", 2e6)]
+    )
+    demands = [Demand("a", "d", 5e6), Demand("c", "d", 9e6), Demand("c", "d", 1e5)]
+    solution = solve(network, demands, capacity_share=0.9)
+    assert solution.admitted_bps == pytest.approx([0.9e6, 4.4e6, 1e5], rel=1e-3)
 
 
 def test_demands_that_only_just_fit():

@@ -1,0 +1,177 @@
+"""What to let in when demands do not fit: max-min fair rates.
+
+Rates are max-min fair if no demand can get more without taking from one that has no more (D.
+Bertsekas, R. Gallager, "Data Networks", 1992, section 6.5.2; over all routings: D. Nace,
+M. Pióro, "Max-min fairness and its applications to routing and load-balancing in communication
+networks", IEEE Comm. Surveys 10(4), 2008). All demands rise together; those that a bottleneck
+holds are fixed, and the others go on.
+
+The level at which a bottleneck holds is found by cuts: a level that does not fit comes with link
+lengths that prove it, and the same lengths bound the level from above.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fdm.certificate import largest_share
+from fdm.delay import Kleinrock
+from fdm.network import Demand, Network
+from fdm.routing import FITS, link_flows, utilisation
+from fdm.shortest import shortest_paths
+
+_LEVEL = 1e-4
+"""Relative precision of the levels; what is let in errs on the low side by as much."""
+
+_HELD = 0.02
+"""Demands whose distance is more than this part of the largest are held by the bottleneck."""
+
+
+class _Fit(NamedTuple):
+    fits: bool
+    lengths: Sequence[float]
+
+
+def max_min(
+    network: Network, demands: Sequence[Demand], capacity_share: float
+) -> tuple[float, ...]:
+    """Return max-min fair rates within a share of all capacities.
+
+    Parameters
+    ----------
+    network, demands
+        The problem; demands without a path must be 0.
+    capacity_share : float
+        Share of every capacity that may be used, above 0 and below 1.
+    """
+    usable = Network(
+        network.nodes,
+        [link._replace(capacity_bps=link.capacity_bps * capacity_share) for link in network.links],
+    )
+    rates = [0.0] * len(demands)
+    rising = {number for number, demand in enumerate(demands) if demand.rate_bps > 0.0}
+    level = 0.0
+    while rising:
+        reached, lengths = _highest(usable, demands, rates, rising, level)
+        level = max(level, reached)
+        for number in rising:
+            rates[number] = min(level, demands[number].rate_bps)
+        if lengths is None:
+            break
+        satisfied = {number for number in rising if demands[number].rate_bps <= level}
+        rising -= satisfied
+        found = shortest_paths(usable, demands, lengths)
+        farthest = max((found[number].length for number in rising), default=0.0)
+        rising -= {number for number in rising if found[number].length >= _HELD * farthest}
+    return tuple(rates)
+
+
+class Share(NamedTuple):
+    """A share of all demands that fits, the least multiple proved not to fit, and the proof."""
+
+    share: float
+    bound: float
+    proof: tuple[float, ...]
+
+
+def largest_fitting(
+    network: Network, demands: Sequence[Demand], bound: float, proof: tuple[float, ...]
+) -> Share:
+    """Return the largest share of all demands that fits, to about 1e-7 of it.
+
+    Parameters
+    ----------
+    network, demands
+        The problem; demands without a path must be 0.
+    bound, proof
+        A share that is proved not to be exceeded, and the link lengths that prove it.
+    """
+    for _ in range(60):
+        share = bound * (1.0 - _SHARE)
+        fit = _fit(
+            network, [demand._replace(rate_bps=demand.rate_bps * share) for demand in demands]
+        )
+        if fit.fits:
+            return Share(share, bound, proof)
+        proved = largest_share(
+            network, demands, fit.lengths, shortest_paths(network, demands, fit.lengths)
+        )
+        if proved < bound:
+            proof = tuple(fit.lengths)
+        bound = min(proved, bound * (1.0 - _SHARE))
+    return Share(bound, bound, proof)
+
+
+_SHARE = 1e-7
+
+
+def _highest(
+    network: Network,
+    demands: Sequence[Demand],
+    rates: Sequence[float],
+    rising: set[int],
+    low: float,
+) -> tuple[float, Sequence[float] | None]:
+    """Return how high the level can go, and the lengths that stop it; None if nothing does."""
+    level = max(demands[number].rate_bps for number in rising)
+    lengths: Sequence[float] | None = None
+    for _ in range(60):
+        wanted = [
+            demand._replace(
+                rate_bps=min(level, demand.rate_bps) if number in rising else rates[number]
+            )
+            for number, demand in enumerate(demands)
+        ]
+        fit = _fit(network, wanted)
+        if fit.fits:
+            return level, lengths
+        lengths = fit.lengths
+        found = shortest_paths(network, wanted, lengths)
+        room = sum(
+            length * link.capacity_bps
+            for length, link in zip(lengths, network.links, strict=True)
+            if link.capacity_bps > 0.0
+        )
+        for number, demand in enumerate(wanted):
+            if number not in rising and demand.rate_bps > 0.0:
+                room -= demand.rate_bps * found[number].length
+        # Σ min(level, demand)·distance = room, one demand after the other reaching its own rate.
+        spread = sum(found[number].length for number in rising)
+        cut = level
+        for number in sorted(rising, key=lambda number: demands[number].rate_bps):
+            cut = room / spread if spread > 0.0 else level
+            if cut <= demands[number].rate_bps:
+                break
+            room -= demands[number].rate_bps * found[number].length
+            spread -= found[number].length
+        below = min(level * (1.0 - _LEVEL), cut * (1.0 - _LEVEL))
+        if below <= low * (1.0 + _LEVEL):
+            return low, lengths
+        level = below
+    return low, lengths
+
+
+def _fit(network: Network, demands: Sequence[Demand]) -> _Fit:
+    """Return whether demands fit the capacities, and lengths that tell bottlenecks if not."""
+    from fdm.paths import path_flows, usable
+
+    delay = Kleinrock(1.0)
+    free = Network(network.nodes, [link._replace(delay_s=0.0) for link in network.links])
+    if usable():
+        found = path_flows(free, demands, delay, gap=1e-2)
+        return _Fit(found.fits, found.proof)
+    from fdm.flow_deviation import phase_1
+    from fdm.interior_point import interior_point
+
+    begun = phase_1(free, demands, delay, iterations=30)
+    if begun.share == 1.0:
+        return _Fit(True, ())
+    refined = interior_point(free, demands, delay, begun.routing, 1e-6, 1e8 / _widest(network))
+    flow = link_flows(free, refined.routing)
+    lengths = delay.lengths(free, flow)
+    bound = largest_share(free, demands, lengths, shortest_paths(free, demands, lengths))
+    left = sum(refined.left_bps) / sum(demand.rate_bps for demand in demands)
+    return _Fit(bound * FITS >= 1.0 and left < 1e-6 and utilisation(free, flow) < FITS, lengths)
+
+
+def _widest(network: Network) -> float:
+    return max(link.capacity_bps for link in network.links)

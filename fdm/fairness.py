@@ -1,0 +1,132 @@
+"""Who gets what among equally good answers.
+
+The link flows of least delay are unique, the shares of demands in them are not. The rule here is
+proportional sharing among demands that the network cannot tell apart:
+
+- demands with the same ends use the same paths in the same proportions;
+- demands of the same rate between *twins* do so too. Twins are nodes whose links lead to the same
+  neighbours with the same capacity and delay, such as two ships in reach of the same access points.
+
+Exchanging such demands changes nothing for the mean delay, and the delay is convex, so the mean of
+all exchanges is at least as good as the answer that it replaces. It does not depend on the
+method, nor on what the method began with.
+"""
+
+from collections.abc import Hashable, Sequence
+
+from fdm.network import Demand, Network
+from fdm.routing import Routing
+from fdm.shortest import Path
+
+
+def shared(network: Network, demands: Sequence[Demand], routing: Routing) -> Routing:
+    """Return the routing with demands that cannot be told apart sharing alike.
+
+    Parameters
+    ----------
+    network, demands : Network, sequence of Demand
+        The problem.
+    routing : Routing
+        An answer to it.
+
+    Returns
+    -------
+    Routing
+        With the same rates of the demands. It is the one given where there is nothing to share.
+    """
+    same_ends: dict[Hashable, list[int]] = {}
+    for number, demand in enumerate(demands):
+        if routing[number]:
+            same_ends.setdefault((demand.origin, demand.destination), []).append(number)
+    even: Routing | None = None
+    for numbers in same_ends.values():
+        if len(numbers) > 1:
+            even = even or list(routing)
+            _share(demands, even, numbers)
+
+    ends = {end for pair in same_ends for end in pair}  # type: ignore[attr-defined]
+    if len(ends) < 3 or len(demands) > _MOST_TWINS:
+        return even or routing
+    twins = _twins(network, ends)
+    groups: dict[Hashable, list[int]] = {}
+    for number, demand in enumerate(demands):
+        if routing[number]:
+            key = (twins[demand.origin], twins[demand.destination], demand.rate_bps)
+            groups.setdefault(key, []).append(number)
+    for numbers in groups.values():
+        if len({(demands[number].origin, demands[number].destination) for number in numbers}) > 1:
+            even = even or list(routing)
+            _exchange(network, demands, even, numbers)
+    return even or routing
+
+
+_MOST_TWINS = 5000
+
+
+def _share(demands: Sequence[Demand], routing: Routing, numbers: Sequence[int]) -> None:
+    total: dict[Path, float] = {}
+    for number in numbers:
+        for path, rate in routing[number].items():
+            total[path] = total.get(path, 0.0) + rate
+    everything = sum(demands[number].rate_bps for number in numbers)
+    for number in numbers:
+        share = demands[number].rate_bps / everything
+        routing[number] = {path: rate * share for path, rate in total.items() if rate * share > 0}
+
+
+def _twins(network: Network, ends: set[Hashable]) -> dict[Hashable, Hashable]:
+    """Return for each node a value that its twins have too."""
+    leaving: dict[Hashable, list[tuple[int, float, float]]] = {end: [] for end in ends}
+    entering: dict[Hashable, list[tuple[int, float, float]]] = {end: [] for end in ends}
+    for link in network.links:
+        if link.capacity_bps <= 0.0:
+            continue
+        if link.tail in ends:
+            leaving[link.tail].append((network.index[link.head], link.capacity_bps, link.delay_s))
+        if link.head in ends:
+            entering[link.head].append((network.index[link.tail], link.capacity_bps, link.delay_s))
+    return {end: (tuple(sorted(leaving[end])), tuple(sorted(entering[end]))) for end in ends}
+
+
+def _exchange(
+    network: Network, demands: Sequence[Demand], routing: Routing, numbers: Sequence[int]
+) -> None:
+    """Give every demand the mean of what all have, each path moved to the demand's own ends."""
+    index = network.index
+    outer: dict[tuple[int, int], list[int]] = {}
+    for number, link in enumerate(network.links):
+        if link.capacity_bps > 0.0:
+            outer.setdefault((index[link.tail], index[link.head]), []).append(number)
+
+    def place(link: int) -> int:
+        ends = (index[network.links[link].tail], index[network.links[link].head])
+        same = sorted(outer[ends], key=lambda one: network.links[one][2:])
+        return same.index(link)
+
+    def moved(path: Path, demand: Demand) -> Path | None:
+        nodes = [network.links[link].tail for link in path] + [network.links[path[-1]].head]
+        nodes[0], nodes[-1] = demand.origin, demand.destination
+        if len(set(nodes)) < len(nodes):
+            return None
+        links = list(path)
+        for at in {0, len(path) - 1}:
+            ends = (index[nodes[at]], index[nodes[at + 1]])
+            if ends not in outer:
+                return None
+            same = sorted(outer[ends], key=lambda one: network.links[one][2:])
+            order = place(path[at])
+            if order >= len(same):
+                return None
+            links[at] = same[order]
+        return tuple(links)
+
+    mean: list[dict[Path, float]] = [{} for _ in numbers]
+    for number in numbers:
+        for path, rate in routing[number].items():
+            for taker, paths in zip(numbers, mean, strict=True):
+                there = moved(path, demands[taker])
+                if there is None:
+                    return
+                paths[there] = paths.get(there, 0.0) + rate / len(numbers)
+    for number, paths in zip(numbers, mean, strict=True):
+        routing[number] = paths

@@ -98,7 +98,7 @@ def test_python_m_and_the_installed_command_are_the_same():
         assert done.stderr == "tactical: no experiment 'nowhere'; there is direct-move\n"
 
 
-@pytest.mark.parametrize("command", ["", "doctor", "scenarios", "check", "run", "report"])
+@pytest.mark.parametrize("command", ["", "doctor", "scenarios", "check", "run", "solve", "report"])
 def test_help_names_every_option_and_shows_examples(capsys, command):
     with pytest.raises(SystemExit) as ended:
         cli.main([*command.split(), "--help"])
@@ -106,7 +106,7 @@ def test_help_names_every_option_and_shows_examples(capsys, command):
     text = capsys.readouterr().out
     assert "usage: tactical" in text
     assert all(len(line) <= 100 for line in text.splitlines())
-    if command in ("", "check", "run", "report"):
+    if command in ("", "check", "run", "solve", "report"):
         assert f"  tactical {command or 'run'} " in text
 
 
@@ -168,7 +168,8 @@ def run_dirs(directory) -> list[Path]:
     for protocol, seed in [("mptcp", 1), ("fdm", 1), ("fdm", 2)]:
         request = experiment.Request(parameters, protocol, seed, "native", Path("runs"))
         plan = make_plan(parameters.build(seed), protocol)
-        prepared = experiment._prepare(request, plan, NativeMachine())
+        prepared = experiment._new_directory(request, protocol)
+        experiment._describe_run(prepared, request, plan, NativeMachine())
         name = f"20260101T12000{len(made)}Z-{protocol}-{seed}-{scenarios.fingerprint(parameters)}"
         made.append(prepared.rename(Path("runs/direct-move") / name))
     return made

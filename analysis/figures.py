@@ -4,30 +4,93 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from analysis.measure import LISTED_GAP_S
 from analysis.result import RunResult, UserResult
 
 NOTHING = "–"
+_OVERLOADED, _NOT_COMPLETED = "OVERLOADED", "not completed"
+ALARMING = ("failed", _OVERLOADED, _NOT_COMPLETED)
+"""Cells that must not be overlooked."""
 
 # The protocols in the order they are compared in.
 _ORDER = ("sptcp", "mptcp", "fdm")
+_TOLD_PARAMETERS = 4
 
 
 def in_order(results: Sequence[RunResult]) -> list[RunResult]:
-    """By protocol, as they are compared, then by seed."""
+    """By protocol, as they are compared, then by seed, then by the time they were made."""
 
-    def place(result: RunResult) -> tuple[int, str, int]:
+    def place(result: RunResult) -> tuple[int, str, int, str, str]:
         known = _ORDER.index(result.protocol) if result.protocol in _ORDER else len(_ORDER)
-        return known, result.protocol, result.seed if result.seed is not None else -1
+        seed = result.seed if result.seed is not None else -1
+        return known, result.protocol, seed, result.created, result.run
 
     return sorted(results, key=place)
 
 
-def run_name(result: RunResult, results: Sequence[RunResult]) -> str:
-    """The protocol, with the seed where several runs share it."""
-    name = result.protocol or result.run
-    if sum(each.protocol == result.protocol for each in results) > 1:
-        name += f" #{result.seed}"
-    return name
+def differing(results: Sequence[RunResult]) -> list[str]:
+    """Parameters that are not the same in all runs whose parameters are known."""
+    known = [each.parameters for each in results if each.parameters]
+    names = dict.fromkeys(name for each in known for name in each)
+    return [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
+
+
+def parameter(result: RunResult, name: str) -> str:
+    """A parameter as it is set: "satcom.delay_s=0.1"."""
+    value = result.parameters.get(name, "?")
+    return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+
+
+def run_labels(results: Sequence[RunResult]) -> list[list[str]]:
+    """What tells each run from the others.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+
+    Returns
+    -------
+    list of list of str
+        For each run: the protocol, with the seed where seeds differ; then one entry for each
+        parameter that differs; then, if that leaves two alike, when they were made.
+    """
+    seeds = len({each.seed for each in results}) > 1
+    scenarios = len({each.scenario for each in results}) > 1
+    names = differing(results)
+    labels: list[list[str]] = []
+    for each in results:
+        first = each.protocol or each.run
+        if seeds and each.seed is not None:
+            first += f" #{each.seed}"
+        settings = [parameter(each, name) for name in names[:_TOLD_PARAMETERS] if each.parameters]
+        labels.append([first, *([each.scenario] if scenarios else []), *settings])
+    for tell in (made_at, lambda run: run.run):
+        alike = [labels.count(label) > 1 for label in labels]
+        labels = [
+            [*label, tell(run)] if same and tell(run) else label
+            for label, run, same in zip(labels, results, alike, strict=True)
+        ]
+    # The same directory twice.
+    return [
+        [*label, f"({labels[:index].count(label) + 1})"] if labels.count(label) > 1 else label
+        for index, label in enumerate(labels)
+    ]
+
+
+def made_at(result: RunResult) -> str:
+    """When the run was made, date and time, UTC."""
+    return result.created.replace("T", " ").removesuffix("+00:00").removesuffix("Z")
+
+
+def run_names(results: Sequence[RunResult]) -> list[str]:
+    """`run_labels` in one line each."""
+    return [" ".join(label) for label in run_labels(results)]
+
+
+def source(results: Sequence[RunResult]) -> str:
+    """Whose averages the runs are compared with."""
+    named = {each.reference for each in results if each.reference}
+    return named.pop() if len(named) == 1 else "the source's own"
 
 
 def megabits(value: float | None, digits: int = 3) -> str:
@@ -51,12 +114,22 @@ def milliseconds(value: float | None) -> str:
 
 
 def worst(user: UserResult) -> str:
-    """The longest interruption with its cause, if it is listed."""
-    if user.longest_interruption_s is None:
+    """The longest interruption with its cause."""
+    return _with_cause(user.longest_interruption_s, user.longest_interruption_cause)
+
+
+def worst_later(user: UserResult) -> str:
+    """The longest interruption after the start-up, with its cause."""
+    return _with_cause(
+        user.longest_interruption_after_start_s, user.longest_interruption_after_start_cause
+    )
+
+
+def _with_cause(length_s: float | None, cause: str | None) -> str:
+    if length_s is None:
         return NOTHING
-    listed = max(user.interruptions, key=lambda each: each.length_s, default=None)
-    text = f"{user.longest_interruption_s:.2f}"
-    return f"{text} ({listed.cause})" if listed else text
+    # What causes the short pauses of any transfer is of no interest.
+    return f"{length_s:.2f} ({cause})" if cause and length_s > LISTED_GAP_S else f"{length_s:.2f}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +170,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         key=True,
     )
     of_run(
-        "the source's own average",
+        f"{source(results)} average",
         "Mbit/s",
         lambda run: megabits(run.reference_goodput_bps, 4),
         key=True,
@@ -106,6 +179,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
     of_run("Jain index", "", lambda run: number(run.jain, 4))
     of_run("solves", "", lambda run: whole(run.solves))
     of_run("handovers", "", lambda run: whole(run.handovers))
+    of_run("longest handover", "s", lambda run: number(max(run.handover_s, default=None), 2))
     of_run("capture drops", "packets", lambda run: whole(run.capture_drops))
     of_run("machine", "", _machine)
     names = list(dict.fromkeys(name for run in results for name in run.users))
@@ -123,8 +197,10 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
             found.append(Row(label, unit, cells, user=name, key=key))
 
         of_user("goodput", "Mbit/s", lambda user: megabits(user.goodput_bps), key=True)
+        of_user("goodput to the end", "Mbit/s", lambda user: megabits(user.goodput_to_end_bps))
         of_user("offered", "Mbit/s", lambda user: megabits(user.offered_bps))
         of_user("longest interruption", "s", worst, key=True)
+        of_user("longest after start-up", "s", worst_later)
         of_user("interruptions over 0.5 s", "", lambda user: whole(len(user.interruptions)))
         of_user("packet delay, mean", "ms", lambda user: milliseconds(user.mean_packet_delay_s))
         of_user("packet delay, p95", "ms", lambda user: milliseconds(user.p95_packet_delay_s))
@@ -145,7 +221,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
 def _machine(run: RunResult) -> str:
     if run.machine is None:
         return NOTHING
-    return "OVERLOADED" if run.overloaded else "kept up"
+    return _OVERLOADED if run.overloaded else "kept up"
 
 
 def _over(user: UserResult, via: str) -> str:
@@ -153,6 +229,10 @@ def _over(user: UserResult, via: str) -> str:
 
 
 def _transfer(user: UserResult) -> str:
+    if user.completed is None:
+        return "not known"
     if not user.completed:
-        return "not completed"
+        return _NOT_COMPLETED
+    if user.bytes_agree is None:
+        return "complete"
     return "complete" if user.bytes_agree else "complete, bytes differ"

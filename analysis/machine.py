@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from analysis.rundirectory import number
@@ -10,6 +12,8 @@ BUSY = 0.95
 """Share of CPU time in use from which a second counts as busy throughout."""
 LONGEST_BUSY_SHARE = 0.25
 LONGEST_LATENESS_S = 0.25
+STALL_S = 0.1
+"""Lateness of a timer, or of a sample, from which the machine counts as stalled."""
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,33 @@ def machine_load(samples: Sequence[Mapping[str, Any]]) -> MachineLoad | None:
     if not busy or not late:
         return None
     return MachineLoad(len(busy), sum(share >= BUSY for share in busy), max(late))
+
+
+def stalls(samples: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
+    """When the machine stood still, as far as its samples show.
+
+    Parameters
+    ----------
+    samples : sequence of mapping
+        Rows of ``host.jsonl`` with their run time ``t_s``.
+
+    Returns
+    -------
+    list of (float, float)
+        Begin and end in run time, seconds: from when a timer was due, or the next sample was, to
+        the sample. In order of time; they may overlap.
+    """
+    found: list[tuple[float, float]] = []
+    times = sorted(at for row in samples if (at := number(row.get("t_s"))) is not None)
+    steps = [after - before for before, after in pairwise(times)]
+    period = median(steps) if steps else 0.0
+    found += [
+        (before + period, after)
+        for before, after in pairwise(times)
+        if after - before > period + STALL_S
+    ]
+    for row in samples:
+        at, late = number(row.get("t_s")), number(row.get("timer_late_s"))
+        if at is not None and late is not None and late > STALL_S:
+            found.append((at - late, at))
+    return sorted(found)

@@ -20,6 +20,8 @@ _STEP_S = 1.0
 _LONGEST_SERIES_S = 100_000.0
 # More than a control connection ever carries.
 _BULK_BYTES = 65_536
+_HANDOVER_KINDS = ("handover", "association")
+_NO_GAP: tuple[float | None, str | None] = (None, None)
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -47,10 +49,51 @@ class Interface:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What one side recorded: packets in order of time, and the connections in them."""
+    """What one side recorded: packets in order of time, and the connections in them.
+
+    Attributes
+    ----------
+    missing : frozenset of int
+        Positions of its interfaces without a capture.
+    cut : frozenset of int
+        Those whose capture was cut off or damaged.
+    until_ns : int or None
+        Where the first of the cut captures ends; ``None`` if none is cut.
+    dropped : int
+        Packets that its recorders dropped.
+    """
 
     packets: Packets
     connections: tuple[Connection, ...]
+    missing: frozenset[int] = frozenset()
+    cut: frozenset[int] = frozenset()
+    until_ns: int | None = None
+    dropped: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether every interface was recorded to the end."""
+        return not self.missing and not self.cut
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a user's figures need to know about the run.
+
+    Attributes
+    ----------
+    clock : Clock
+    events : list of Event
+    end_s : float
+        Run time at which the recording ended.
+    stalls : list of (float, float)
+        Run times between which the machine stood still.
+    """
+
+    clock: Clock
+    events: list[Event]
+    end_s: float
+    stalls: list[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -88,8 +131,7 @@ def measure_user(
     user: User,
     host: Recorded | None,
     sender: Recorded | None,
-    clock: Clock,
-    events: list[Event],
+    run: Surroundings,
     remarks: list[str],
 ) -> UserResult:
     """All figures of one user.
@@ -100,9 +142,7 @@ def measure_user(
     host, sender : Recorded or None
         The host's captures, and those of the user's interfaces (in the order of
         `user.interfaces`); ``None`` where there is none.
-    clock : Clock
-    events : list of Event
-        Of the run.
+    run : Surroundings
     remarks : list of str
         Gets what the reader of the figures should know.
 
@@ -110,10 +150,18 @@ def measure_user(
     -------
     UserResult
     """
+    clock = run.clock
     at_host = data_connection(host, user.port)
     at_sender = data_connection(sender, user.port)
     iperf_bytes, error = _iperf(user.client)
     connection = at_host or at_sender
+    # Whether captures would show everything that happened.
+    whole = host is not None and host.whole and sender is not None and sender.whole
+    completed, incomplete = _completion(iperf_bytes, error, at_host, at_sender, whole)
+    if completed is None:
+        remarks.append(f"{user.name}: not known whether the transfer completed: {incomplete}")
+    elif not completed:
+        remarks.append(f"{user.name}: the transfer did not complete ({incomplete})")
     if connection is None:
         remarks.append(f"{user.name}: no connection to port {user.port} in the captures")
         return UserResult(
@@ -127,6 +175,8 @@ def measure_user(
             subflows=[],
             offered_bps=user.offered_bps,
             iperf_bytes=iperf_bytes,
+            completed=completed,
+            incomplete=incomplete,
             iperf_error=error,
         )
     if at_host is None:
@@ -135,12 +185,6 @@ def measure_user(
             "no goodput, only what the user sent"
         )
     flow = connection.forward
-    arrived = at_host is not None and (
-        at_host.forward.end_bytes is not None
-        and at_host.forward.in_order_bytes >= at_host.forward.end_bytes
-    )
-    acknowledged = any(each.forward.complete for each in (at_sender, at_host) if each is not None)
-    completed = error is None and iperf_bytes is not None and (arrived or acknowledged)
     if flow.gaps and completed:
         remarks.append(
             f"{user.name}: the transfer completed, but its data has {flow.gaps} holes in the "
@@ -150,24 +194,39 @@ def measure_user(
         remarks.append(f"{user.name}: {flow.unmapped_bytes} payload bytes without a data mapping")
 
     paths = _Paths(user, host, sender, at_host, at_sender)
-    window = _sending_window(user, at_host, at_sender, clock, completed)
-    goodput = longest = cov = None
+    window = _sending_window(user, at_host, at_sender, clock, completed is True)
+    goodput = to_end = cov = None
+    longest = later = _NO_GAP
     interruptions: list[Interruption] = []
     series = None
-    if at_host is not None:
+    # Of a host with several interfaces one of which is not there, nothing is known at any time.
+    if host is not None and at_host is not None and not host.missing:
         start_s, end_s = window
+        known_until_s = run.end_s
+        if host.until_ns is not None:
+            cut_s = (host.until_ns - clock.epoch_ns) / 1e9
+            known_until_s = min(known_until_s, cut_s)
+            # What came after the damage is no interruption.
+            end_s = min(end_s, cut_s)
+            window = (start_s, end_s)
+            remarks.append(
+                f"{user.name}: the host's capture is cut off, figures are of the time "
+                f"up to {end_s:.1f} s"
+            )
         began = _first_payload((at_sender or at_host).forward) is not None
         if not began:
             remarks.append(f"{user.name}: no data after iperf3's cookie, the test never began")
         progress = _progress(at_host.forward, clock)
-        if end_s > start_s:
-            goodput = 8 * at_host.forward.in_order_bytes / (end_s - start_s)
+        if end_s > start_s and host.whole:
+            to_end = 8 * at_host.forward.in_order_bytes / (end_s - start_s)
+        if began:
+            goodput = _goodput(user, at_host.forward, clock, known_until_s, to_end)
         gaps = _gaps(progress, start_s, end_s) if began else []
-        longest = max((length for _, length in gaps), default=0.0) if began else None
+        explain = _Causes(user, run, start_s, sender, at_sender, paths)
+        longest = _longest(gaps, explain, began)
+        later = _longest([gap for gap in gaps if gap[0] - start_s >= _START_UP_S], explain, began)
         interruptions = [
-            Interruption(
-                gap, length, _cause(user, events, gap, length, start_s, at_sender, clock, paths)
-            )
+            Interruption(gap, length, explain(gap, length))
             for gap, length in gaps
             if length > LISTED_GAP_S
         ]
@@ -177,7 +236,11 @@ def measure_user(
     return UserResult(
         goodput_bps=goodput,
         data_bytes=flow.captured_bytes,
-        longest_interruption_s=longest,
+        goodput_to_end_bps=to_end,
+        longest_interruption_s=longest[0],
+        longest_interruption_cause=longest[1],
+        longest_interruption_after_start_s=later[0],
+        longest_interruption_after_start_cause=later[1],
         interruptions=interruptions,
         mean_packet_delay_s=float(delays.mean()) if len(delays) else None,
         p95_packet_delay_s=float(np.percentile(delays, 95)) if len(delays) else None,
@@ -186,8 +249,9 @@ def measure_user(
         offered_bps=user.offered_bps,
         iperf_bytes=iperf_bytes,
         completed=completed,
+        incomplete=incomplete,
         bytes_agree=(flow.captured_bytes == iperf_bytes + COOKIE_BYTES)
-        if completed and iperf_bytes is not None
+        if completed and iperf_bytes is not None and host is not None and host.whole
         else None,
         iperf_error=error,
         protocol=connection.protocol,
@@ -197,15 +261,66 @@ def measure_user(
         sending_end_s=window[1],
         matched_packets=len(delays),
         lost_packets=paths.lost_packets,
-        retransmissions=_repeats(at_sender or connection, "retransmissions"),
-        reinjections=_repeats(at_sender or connection, "reinjections"),
+        retransmissions=_repeats(sender, at_sender, "retransmissions"),
+        reinjections=_repeats(sender, at_sender, "reinjections"),
         duplicate_bytes=int(flow.length.sum()) - flow.captured_bytes,
         series=series,
     )
 
 
-def _repeats(connection: Connection, name: str) -> int:
+def _repeats(sender: Recorded | None, connection: Connection | None, name: str) -> int | None:
+    if sender is None or not sender.whole or connection is None:
+        return None
     return sum(int(getattr(each.forward, name)) for each in connection.subflows)
+
+
+def _completion(
+    iperf_bytes: int | None,
+    error: str | None,
+    at_host: Connection | None,
+    at_sender: Connection | None,
+    whole: bool,
+) -> tuple[bool | None, str | None]:
+    """Whether the transfer completed (None: not known), and why not."""
+    if error is not None or iperf_bytes is None:
+        return False, error
+    arrived = at_host is not None and (
+        at_host.forward.end_bytes is not None
+        and at_host.forward.in_order_bytes >= at_host.forward.end_bytes
+    )
+    if arrived or any(each.forward.complete for each in (at_sender, at_host) if each is not None):
+        return True, None
+    if not whole:
+        return None, "captures that would show its end are missing or cut off"
+    ends = [each.closed for each in (at_sender, at_host) if each is not None]
+    if not ends:
+        return False, "its data connection was never opened"
+    if "open" in ends and len(set(ends)) == 1:
+        return False, "its connection was never closed"
+    said = ", ".join(dict.fromkeys(end for end in ends if end != "open"))
+    return False, f"its connection ended ({said}) before all data had arrived"
+
+
+def _goodput(
+    user: User, flow: DataFlow, clock: Clock, known_until_s: float, to_end: float | None
+) -> float | None:
+    """Data that became complete in the user's own time of sending, seen where it arrives.
+
+    The time is as long as the plan says and begins when the first data arrive, so that neither
+    the delay of the path nor a queue that drains afterwards matters.
+    """
+    if user.duration_s is None:
+        return to_end
+    first_ns = _first_payload(flow)
+    if first_ns is None:
+        return 0.0
+    first_s = (first_ns - clock.epoch_ns) / 1e9
+    end_s = min(first_s + user.duration_s, known_until_s)
+    if end_s <= first_s:
+        return None
+    at_s = clock.run_time(flow.time_ns)
+    complete = int(flow.in_order[at_s <= end_s].max(initial=0))
+    return 8 * max(complete - COOKIE_BYTES, 0) / (end_s - first_s)
 
 
 def _iperf(client: JsonObject) -> tuple[int | None, str | None]:
@@ -266,38 +381,65 @@ def _gaps(progress: F64, start_s: float, end_s: float) -> list[tuple[float, floa
     return list(zip(marks[:-1].tolist(), np.diff(marks).tolist(), strict=True))
 
 
-def _cause(
-    user: User,
-    events: list[Event],
-    start_s: float,
-    length_s: float,
-    sending_start_s: float,
-    at_sender: Connection | None,
-    clock: Clock,
-    paths: "_Paths",
-) -> str:
-    """What explains a gap; the first of the list in docs/analysis.md that applies."""
-    after, before = start_s - _EVENT_MARGIN_S, start_s + length_s
-    near = [event for event in events if after <= event.t_s <= before]
-    if any(each.node == user.name and each.kind in ("handover", "association") for each in near):
-        return "handover"
-    # Link events are told by the switch, or by the user's own side.
-    places = {user.name, *(each.via for each in user.interfaces)}
-    if any(each.node in places and each.kind in ("link_down", "link_up") for each in near):
-        return "link"
-    if start_s - sending_start_s < _START_UP_S:
-        return "start-up"
-    if at_sender is not None:
-        sent_s = clock.run_time(at_sender.forward.time_ns)
-        during = (sent_s >= start_s) & (sent_s <= before)
-        if not during.any():
-            return "sender idle"
-        around = (sent_s >= after) & (sent_s <= before)
-        flow = at_sender.forward
-        lost = np.isin(flow.row, paths.lost_rows)
-        if (around & (lost | flow.retransmitted)).any():
-            return "loss"
-    return "queueing"
+def _longest(
+    gaps: list[tuple[float, float]], explain: "_Causes", began: bool
+) -> tuple[float | None, str | None]:
+    """Length and cause of the longest gap; nothing if the test never began."""
+    if not began:
+        return _NO_GAP
+    if not gaps:
+        return 0.0, None
+    start_s, length_s = max(gaps, key=lambda gap: gap[1])
+    return length_s, explain(start_s, length_s)
+
+
+@dataclass(frozen=True)
+class _Causes:
+    """Explains gaps of a user."""
+
+    user: User
+    run: Surroundings
+    sending_start_s: float
+    sender: Recorded | None
+    at_sender: Connection | None
+    paths: "_Paths"
+
+    def __call__(self, start_s: float, length_s: float) -> str:
+        """What explains a gap; the first of the list in docs/analysis.md that applies."""
+        user = self.user
+        after, before = start_s - _EVENT_MARGIN_S, start_s + length_s
+        if any(begin < before and end > start_s for begin, end in self.run.stalls):
+            return "host stalled"
+        near = [event for event in self.run.events if after <= event.t_s <= before]
+        if any(each.node == user.name and each.kind in _HANDOVER_KINDS for each in near):
+            return "handover"
+        # Link events are told by the switch, or by the user's own side.
+        places = {user.name, *(each.via for each in user.interfaces)}
+        if any(each.node in places and each.kind in ("link_down", "link_up") for each in near):
+            return "link"
+        if start_s - self.sending_start_s < _START_UP_S:
+            return "start-up"
+        if not self._recorded(before):
+            return "not recorded"
+        if self.at_sender is not None:
+            flow = self.at_sender.forward
+            sent_s = self.run.clock.run_time(flow.time_ns)
+            during = (sent_s >= start_s) & (sent_s <= before)
+            if not during.any():
+                return "sender idle"
+            around = (sent_s >= after) & (sent_s <= before)
+            lost = np.isin(flow.row, self.paths.lost_rows)
+            if (around & (lost | flow.retransmitted)).any():
+                return "loss"
+        return "queueing"
+
+    def _recorded(self, until_s: float) -> bool:
+        """Whether the user's captures show all it sent up to this run time."""
+        if self.sender is None or self.at_sender is None or self.sender.missing:
+            return False
+        if self.sender.until_ns is None:
+            return True
+        return until_s <= (self.sender.until_ns - self.run.clock.epoch_ns) / 1e9
 
 
 def _variation(flow: DataFlow, clock: Clock, start_s: float, end_s: float) -> float | None:
@@ -353,6 +495,10 @@ class _Paths:
         at_sender: Connection | None,
     ) -> None:
         self._user, self._at_host, self._at_sender = user, at_host, at_sender
+        self._missing = sender.missing if sender is not None else frozenset()
+        self._cut = sender.cut if sender is not None else frozenset()
+        # What the host did not record is not lost.
+        self._loss_known = host is not None and host.whole and host.dropped == 0
         self.links = list(dict.fromkeys(each.via for each in user.interfaces))
         self.delay_s: F64 = np.zeros(0)
         self.lost_rows: I64 = np.zeros(0, dtype=np.int64)
@@ -374,7 +520,8 @@ class _Paths:
         here = self._delay_of_sent[data_rows]
         self.delay_s = here[~np.isnan(here)]
         self.lost_rows = np.intersect1d(data_rows, delays.lost_row)
-        self.lost_packets = len(self.lost_rows)
+        if self._loss_known and sender.whole:
+            self.lost_packets = len(self.lost_rows)
 
     def interface_of(self, flow: DataFlow, *, at_host: bool) -> I64:
         """Index of the interface for each entry of a flow; by address where none matched."""
@@ -387,6 +534,10 @@ class _Paths:
             if addresses.count(own) == 1:
                 here = (flow.subflow == index) & (found < 0)
                 found = np.where(here, addresses.index(own), found)
+            elif at_host and len(self._missing) == 1:
+                # What no other interface sent came from the one that was not recorded.
+                (absent,) = self._missing
+                found = np.where((flow.subflow == index) & (found < 0), absent, found)
         # The same address on several interfaces: as the packet before.
         last = np.maximum.accumulate(np.where(found >= 0, np.arange(len(found)), -1))
         return np.where(last >= 0, found[last], 0) if len(found) else found
@@ -457,7 +608,7 @@ class _Paths:
         self, numbers: dict[bool, int], which: int, interfaces: dict[bool, I64], clock: Clock
     ) -> PathShare:
         """One subflow (its number at each side) over one interface."""
-        recorded_there = False in numbers
+        recorded_there = False in numbers and (which not in self._missing or True not in numbers)
         connection = self._at_sender if recorded_there else self._at_host
         assert connection is not None
         subflow = connection.subflows[numbers[not recorded_there]]
@@ -471,7 +622,8 @@ class _Paths:
         times = clock.run_time(flow.time_ns[mine])
         opened_s = (subflow.opened_ns - clock.epoch_ns) / 1e9
         lost = None
-        if recorded_there and self.lost_packets is not None:
+        sent_is_known = recorded_there and which not in self._cut and not self._missing
+        if recorded_there and self._loss_known and which not in self._cut | self._missing:
             lost = int(np.isin(rows, self.lost_rows).sum())
         data_bytes = int(flow.fresh[mine].sum())
         closed = subflow.closed
@@ -494,8 +646,10 @@ class _Paths:
             payload_bytes=int(flow.length[mine].sum()),
             data_packets=len(rows),
             lost_packets=lost,
-            retransmissions=int(flow.retransmitted[mine][first_of_row].sum()),
-            reinjections=int(flow.reinjected[mine][first_of_row].sum()),
+            retransmissions=int(flow.retransmitted[mine][first_of_row].sum())
+            if sent_is_known
+            else None,
+            reinjections=int(flow.reinjected[mine][first_of_row].sum()) if sent_is_known else None,
             mean_packet_delay_s=float(delay.mean()) if len(delay) else None,
             p95_packet_delay_s=float(np.percentile(delay, 95)) if len(delay) else None,
             first_s=float(times.min()) if len(times) else opened_s,

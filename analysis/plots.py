@@ -20,7 +20,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from analysis.figures import megabits, milliseconds, run_name
+from analysis.figures import megabits, milliseconds, run_names
 from analysis.result import QueueResult, RunResult, UserResult
 
 _INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
@@ -320,8 +320,8 @@ def delays(run: RunResult, name: str) -> Plot | None:
 
 def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
     """Goodput of all users together over time, one line a run."""
-    lines: list[tuple[RunResult, F64, F64]] = []
-    for run in runs:
+    lines: list[tuple[str, RunResult, F64, F64]] = []
+    for label, run in zip(run_names(runs), runs, strict=True):
         series = [user.series for user in run.users.values() if user.series is not None]
         if not series:
             continue
@@ -331,13 +331,13 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         for each in series:
             at = int(each.start_s) - first
             total[at : at + len(each.goodput_bps)] += each.goodput_bps
-        lines.append((run, np.arange(first, last + 1, dtype=np.float64), total))
+        lines.append((label, run, np.arange(first, last + 1, dtype=np.float64), total))
     if len(lines) < 2:
         return None
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_IN, 2.9), layout="constrained")
         axes = figure.subplots()
-        for index, (run, edges, total) in enumerate(lines):
+        for index, (label, _, edges, total) in enumerate(lines):
             axes.stairs(
                 total / 1e6,
                 edges,
@@ -345,9 +345,9 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
                 color=_LINES[index % len(_LINES)],
                 linestyle=_DASHES[index % len(_DASHES)],
                 linewidth=1.5,
-                label=run_name(run, runs),
+                label=label,
             )
-        offered = [user.offered_bps or 0.0 for user in lines[0][0].users.values()]
+        offered = [user.offered_bps or 0.0 for user in lines[0][1].users.values()]
         if any(offered):
             axes.axhline(
                 sum(offered) / 1e6,
@@ -356,18 +356,21 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
                 linestyle=(0, (4, 3)),
                 label="offered",
             )
-        axes.set_xlim(min(0, min(edges[0] for _, edges, _ in lines)), None)
+        axes.set_xlim(min(0, min(edges[0] for _, _, edges, _ in lines)), None)
         _limit(
             [axes] * len(lines),
-            [(edges, total / 1e6) for _, edges, total in lines],
+            [(edges, total / 1e6) for _, _, edges, total in lines],
             sum(offered) / 1e6,
         )
         axes.set_xlabel("run time (s)")
         axes.set_ylabel("goodput of all users (Mbit/s)")
         axes.grid(axis="y", color=_GRID, linewidth=0.6)
-        figure.legend(loc="outside upper left", ncols=6, fontsize=8)
+        longest = max(len(label) for label, _, _, _ in lines)
+        figure.legend(
+            loc="outside upper left", ncols=max(1, min(6, 120 // (longest + 8))), fontsize=8
+        )
         svg = _svg(figure, name)
-    said = ", ".join(f"{run.protocol} {megabits(run.goodput_bps)} Mbit/s" for run, _, _ in lines)
+    said = ", ".join(f"{label} {megabits(run.goodput_bps)} Mbit/s" for label, run, _, _ in lines)
     return Plot(svg, f"Goodput of all users over time. Over the whole run: {said}.")
 
 

@@ -6,18 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from analysis.figures import (
+    ALARMING,
     NOTHING,
     Row,
+    differing,
     in_order,
+    made_at,
     megabits,
     milliseconds,
     number,
+    parameter,
     rows,
-    run_name,
+    run_labels,
+    run_names,
+    source,
     whole,
+    worst,
+    worst_later,
 )
 from analysis.plots import Plot, comparison, delays, queue_rates, throughput
-from analysis.result import RunResult
+from analysis.result import RunResult, UserResult
 from analysis.run import analyse
 from analysis.rundirectory import number as json_number
 
@@ -63,6 +71,8 @@ tbody + tbody tr:first-child > *, tbody.user tr:first-child > * {
 tbody tr:nth-child(even) { background: var(--pale); }
 tr.key > * { font-weight: 600 !important; }
 th.group { text-align: left; padding-top: .8rem; background: #fff; }
+thead th { vertical-align: bottom; }
+thead th .soft { display: block; font-weight: 400; font-size: .88em; }
 .unit { color: var(--soft); font-size: .85em; padding-left: .35em; font-weight: 400; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem;
   margin: 1.4rem 0 .5rem; padding: 0; list-style: none; }
@@ -76,6 +86,7 @@ th.group { text-align: left; padding-top: .8rem; background: #fff; }
 .box h3 { margin-top: .1rem; }
 .failed { border-left: 5px solid var(--alarm); background: #fdf3f3; padding: .6rem 1rem; }
 .failed b { color: var(--alarm); }
+.cards .wrong { display: block; margin-top: .35rem; }
 .ok { color: var(--good); } .bad { color: var(--alarm); font-weight: 600; }
 details { margin: 1rem 0; } summary { cursor: pointer; font-weight: 600; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: .78rem/1.45 "Liberation Mono",
@@ -119,7 +130,8 @@ def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
 
 def _page(results: list[RunResult]) -> str:
     scenario = results[0].scenario if results else ""
-    title = f"{scenario or 'Run'}: {', '.join(run_name(each, results) for each in results)}"
+    names = run_names(results)
+    title = f"{scenario or 'Run'}: {', '.join(names)}"
     parts = [
         "<!doctype html>",
         '<html lang="en">',
@@ -134,8 +146,8 @@ def _page(results: list[RunResult]) -> str:
         "<main>",
         _summary(results),
     ]
-    for index, result in enumerate(results):
-        parts.append(_run(result, f"run{index}", run_name(result, results)))
+    for index, (result, name) in enumerate(zip(results, names, strict=True)):
+        parts.append(_run(result, f"run{index}", name))
     parts += ["</main>", "</body>", "</html>", ""]
     return "\n".join(parts)
 
@@ -147,25 +159,60 @@ def _text(value: object) -> str:
 def _head(results: list[RunResult]) -> str:
     if not results:
         return "<header><h1>No runs</h1></header>"
-    first = results[0]
-    seeds = sorted({str(each.seed) for each in results if each.seed is not None})
-    facts = [
-        f"seed {', '.join(seeds)}" if seeds else "",
-        f"backend {first.backend}" if first.backend else "",
-        f"{first.duration_s:g} s" if first.duration_s else "",
-        f"{len(first.users)} users" if first.users else "",
-        f"scenario {first.fingerprint}" if first.fingerprint else "",
-        first.created,
-    ]
     links = "".join(
-        f'<a href="#run{index}">{_text(run_name(each, results))}</a>'
-        for index, each in enumerate(results)
+        f'<a href="#run{index}">{_text(name)}</a>' for index, name in enumerate(run_names(results))
     )
+    names = differing(results)
+    apart = ""
+    if names:
+        values = (
+            f"{name} ({', '.join(dict.fromkeys(_value(each, name) for each in results))})"
+            for name in names
+        )
+        apart = f'<p class="soft">The runs differ in {_text("; ".join(values))}.</p>'
+    scenarios = ", ".join(dict.fromkeys(each.scenario for each in results if each.scenario))
     return (
-        f"<header><h1>{_text(first.scenario or 'Run')}</h1>"
-        f'<p class="lead">{_text(" · ".join(fact for fact in facts if fact))}</p>'
+        f"<header><h1>{_text(scenarios or 'Run')}</h1>"
+        f'<p class="lead">{_text(" · ".join(_common(results)))}</p>{apart}'
+        f"{_parameters(results, names)}"
         f'<nav aria-label="Runs"><a href="#figures">All figures</a>{links}</nav></header>'
     )
+
+
+def _common(results: list[RunResult]) -> list[str]:
+    """What holds for all runs, and between when they were made."""
+
+    def same(*said: str) -> str:
+        return said[0] if len(set(said)) == 1 else ""
+
+    made = sorted(made_at(each) for each in results if each.created)
+    facts = [
+        same(*(each.protocol for each in results)) if len(results) > 1 else "",
+        same(*(f"seed {each.seed}" if each.seed is not None else "" for each in results)),
+        same(*(f"backend {each.backend}" if each.backend else "" for each in results)),
+        same(*(f"{each.duration_s:g} s" if each.duration_s else "" for each in results)),
+        same(*(f"{len(each.users)} users" if each.users else "" for each in results)),
+        same(*(f"scenario {each.fingerprint}" if each.fingerprint else "" for each in results)),
+        " to ".join(dict.fromkeys([made[0], made[-1]])) + " UTC" if made else "",
+    ]
+    return [fact for fact in facts if fact]
+
+
+def _value(result: RunResult, name: str) -> str:
+    return parameter(result, name).split("=", 1)[1]
+
+
+def _parameters(results: list[RunResult], differ: list[str]) -> str:
+    known = next((each for each in results if each.parameters), None)
+    lines = (
+        [parameter(known, name) for name in known.parameters if name not in differ]
+        if (known is not None)
+        else []
+    )
+    if not lines:
+        return ""
+    what = "Parameters" if len(results) == 1 else "Parameters that all runs share"
+    return f"<details><summary>{what}</summary><pre>{_text(chr(10).join(lines))}</pre></details>"
 
 
 _CARD_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
@@ -175,27 +222,22 @@ def _summary(results: list[RunResult]) -> str:
     if not results:
         return ""
     cards = []
-    for index, each in enumerate(results):
-        stalls = [
-            user.longest_interruption_s
-            for user in each.users.values()
-            if user.longest_interruption_s is not None
-        ]
+    for index, (each, name) in enumerate(zip(results, run_names(results), strict=True)):
         reference = each.reference_goodput_bps
         cards.append(
             f'<li style="--card:{_CARD_COLORS[index % len(_CARD_COLORS)]}">'
-            f"<strong>{_text(run_name(each, results))}</strong> "
+            f"<strong>{_text(name)}</strong> "
             f'<span class="soft">{_text(_PROTOCOLS.get(each.protocol, ""))}</span>'
             f"<b>{megabits(each.mean_user_goodput_bps)}"
             '<span class="unit">Mbit/s a user</span></b>'
-            f"longest interruption {number(max(stalls), 2) + ' s' if stalls else NOTHING}"
+            f"{_text(_stalls(each))}"
             + (
-                f'<br><span class="soft">the source’s own average: '
+                f'<br><span class="soft">{_text(_of_source(each))}: '
                 f"{megabits(reference, 4)} Mbit/s</span>"
                 if reference
                 else ""
             )
-            + (f'<br><span class="bad">{_text(each.state)}</span>' if each.state != "done" else "")
+            + "".join(f'<span class="bad wrong">{_text(said)}</span>' for said in _wrong(each))
             + "</li>"
         )
     parts = [f'<ul class="cards">{"".join(cards)}</ul>']
@@ -211,17 +253,72 @@ def _summary(results: list[RunResult]) -> str:
     parts.append('<h2 id="figures" class="first">All figures</h2>')
     parts.append(_figures_table(results))
     parts.append(
-        '<p class="soft">Goodput: data complete at the host, divided by the time from the first '
-        "data sent to the last progress. Interruption: the longest time without such progress "
-        "while the user was sending. Packet delay: one way, from the user’s interface to the "
+        '<p class="soft">Goodput: data that became complete at the host within the user’s planned '
+        "time of sending, counted from the first data there, divided by that time; goodput to the "
+        "end: all data, divided by the time from the first data sent to the last progress. "
+        "Interruption: the longest time without such progress while the user was sending; one "
+        "that begins in the first two seconds is its start-up. Packet delay: one way, from the "
+        "user’s interface to the "
         "host’s, of all data packets. Throughput variation: standard deviation over mean of "
         "the new data that arrives in each second.</p>"
     )
     return "\n".join(parts)
 
 
+def _stalls(run: RunResult) -> str:
+    """The longest interruption of any user; beside a start-up also the longest after it."""
+    users = [each for each in run.users.values() if each.longest_interruption_s is not None]
+    if not users:
+        return f"longest interruption {NOTHING}"
+
+    def first(user: UserResult) -> float:
+        return user.longest_interruption_s or 0.0
+
+    def later(user: UserResult) -> float:
+        return user.longest_interruption_after_start_s or 0.0
+
+    most = max(users, key=first)
+    said = f"longest interruption {_seconds(worst(most))}"
+    most_later = max(users, key=later)
+    if later(most_later) < first(most):
+        said += f"; after the start-up {_seconds(worst_later(most_later))}"
+    return said
+
+
+def _seconds(text: str) -> str:
+    length, *cause = text.split(" ", 1)
+    return " ".join([f"{length} s", *cause]) if length != NOTHING else text
+
+
+def _of_source(run: RunResult) -> str:
+    whose = source([run])
+    return f"{whose} average" if not run.reference else whose
+
+
+def _wrong(run: RunResult) -> list[str]:
+    """What makes the figures of a run doubtful, in short."""
+    said = (
+        [f"{run.state}: {run.reason}" if run.reason else run.state] if run.state != "done" else []
+    )
+    if run.overloaded:
+        said.append("the machine could not keep up")
+    said += [
+        f"{name} not completed: {user.incomplete}"
+        if user.completed is False
+        else f"{name} perhaps not completed: {user.incomplete}"
+        for name, user in run.users.items()
+        if not user.completed
+    ]
+    return said
+
+
 def _figures_table(results: list[RunResult]) -> str:
-    heads = "".join(f'<th scope="col">{_text(run_name(each, results))}</th>' for each in results)
+    heads = "".join(
+        f'<th scope="col">{_text(first)}'
+        + "".join(f'<span class="soft">{_text(each)}</span>' for each in more)
+        + "</th>"
+        for first, *more in run_labels(results)
+    )
     bodies: list[str] = []
     lines: list[str] = []
     user: str | None = None
@@ -249,7 +346,10 @@ def _figures_table(results: list[RunResult]) -> str:
 
 def _figures_row(row: Row) -> str:
     unit = f'<span class="unit">{_text(row.unit)}</span>' if row.unit else ""
-    cells = "".join(f"<td>{_text(cell)}</td>" for cell in row.cells)
+    cells = "".join(
+        f'<td class="bad">{_text(cell)}</td>' if cell in ALARMING else f"<td>{_text(cell)}</td>"
+        for cell in row.cells
+    )
     kind = ' class="key"' if row.key else ""
     return f'<tr{kind}><th scope="row">{_text(row.label)}{unit}</th>{cells}</tr>'
 
@@ -304,6 +404,9 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
             f'<p class="failed"><b>{_text(result.state)}</b>: {_text(result.reason or "")} '
             "Below is what was recorded until then.</p>"
         )
+    if result.remarks:
+        items = "".join(f"<li>{_text(each)}</li>" for each in result.remarks)
+        parts.append(f'<div class="box"><h3>Remarks</h3><ul class="plain">{items}</ul></div>')
     plot = throughput(result, anchor + "t")
     if plot:
         parts.append(
@@ -333,7 +436,8 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
                 "highest rate that the controller set.",
             )
         )
-    parts += [_interruptions(result), _paths(result), _queues(result), _solves(result)]
+    parts += [_interruptions(result), _handovers(result), _paths(result)]
+    parts += [_queues(result), _solves(result)]
     parts += [_quality(result), _environment(result), "</section>"]
     return "\n".join(part for part in parts if part)
 
@@ -356,6 +460,26 @@ def _interruptions(result: RunResult) -> str:
     if len(lines) > _LONG_TABLE:
         text = f"<details><summary>All {len(lines)} interruptions</summary>{text}</details>"
     return f"<h3>Interruptions</h3>{text}"
+
+
+def _handovers(result: RunResult) -> str:
+    lines = [
+        (
+            _Words(each.user),
+            _Words(each.label),
+            number(each.start_s, 2),
+            number(each.end_s - each.start_s, 2),
+        )
+        for each in sorted(result.bands, key=lambda band: band.start_s)
+        if each.kind == "handover"
+    ]
+    if not lines:
+        return ""
+    return "<h3>Handovers</h3>" + _table(
+        "From the first step of a handover to its last.",
+        ("user", "what", "start (s)", "length (s)"),
+        lines,
+    )
 
 
 def _paths(result: RunResult) -> str:
@@ -420,7 +544,7 @@ def _queues(result: RunResult) -> str:
         return ""
     return "<h3>Queues</h3>" + _table(
         "Switch queues: bytes sent, and the rates that were set last.",
-        ("port", "queue", "user", "over", "sent (bytes)", "errors", "times set", "last (Mbit/s)"),
+        ("port", "queue", "user", "over", "sent (bytes)", "drops", "times set", "last (Mbit/s)"),
         lines,
     )
 
@@ -468,10 +592,15 @@ def _quality(result: RunResult) -> str:
     checks = []
     for name, user in result.users.items():
         if user.bytes_agree is None:
-            why = user.iperf_error or f"the connection’s end: {user.closed or 'never opened'}"
+            if user.completed:
+                said = '<span class="ok">the transfer completed</span>'
+            elif user.completed is None:
+                said = '<span class="bad">not known whether the transfer completed</span>'
+            else:
+                said = '<span class="bad">the transfer did not complete</span>'
+            why = f" ({_text(user.incomplete)})" if user.incomplete else ""
             checks.append(
-                f'<li>{_text(name)}: <span class="bad">the transfer did not complete</span> '
-                f"({_text(why)}); {whole(user.data_bytes)} data bytes captured, "
+                f"<li>{_text(name)}: {said}{why}; {whole(user.data_bytes)} data bytes captured, "
                 f"{whole(user.iperf_bytes)} sent, says iperf3</li>"
             )
         else:
@@ -507,9 +636,6 @@ def _quality(result: RunResult) -> str:
                 parts.append(f'<p class="soft">{what}: {_text("; ".join(sorted(values)))}.</p>')
     else:
         parts.append("<p>No captures.</p>")
-    if result.remarks:
-        items = "".join(f"<li>{_text(each)}</li>" for each in result.remarks)
-        parts.append(f'<ul class="plain">{items}</ul>')
     return "".join(parts) + "</div>"
 
 

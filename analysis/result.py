@@ -20,7 +20,8 @@ class Interruption:
     length_s : float
         Until the next progress.
     cause : str
-        "handover", "link", "start-up", "sender idle", "loss" or "queueing".
+        "host stalled", "handover", "link", "start-up", "not recorded", "sender idle", "loss" or
+        "queueing".
     """
 
     start_s: float
@@ -43,8 +44,9 @@ class PathShare:
         Sent here, repeated ones included (at the host where the sender was not recorded).
     lost_packets : int or None
         Sent here and not seen at the host.
-    retransmissions, reinjections : int
-        Repeated on this subflow; data repeated from another (or this) subflow.
+    retransmissions, reinjections : int or None
+        Repeated on this subflow; data repeated from another (or this) subflow. ``None`` where
+        the sender's captures are missing or cut off.
     mean_packet_delay_s, p95_packet_delay_s : float or None
         One way.
     first_s, last_s : float
@@ -62,8 +64,8 @@ class PathShare:
     payload_bytes: int
     data_packets: int
     lost_packets: int | None
-    retransmissions: int
-    reinjections: int
+    retransmissions: int | None
+    reinjections: int | None
     mean_packet_delay_s: float | None
     p95_packet_delay_s: float | None
     first_s: float
@@ -96,17 +98,28 @@ class UserResult:
     Attributes
     ----------
     goodput_bps : float or None
-        Data complete at the host, divided by the time from the first sent data to the last
+        Data complete at the host within the planned duration from the first data that arrives
+        there (cut at the end of the recording), divided by that time.
+    goodput_to_end_bps : float or None
+        All data complete at the host, divided by the time from the first sent data to the last
         progress (not shorter than the planned duration, if the transfer did not complete).
+    longest_interruption_cause : str or None
+        As in `Interruption`, also where the longest one is too short to be listed.
+    longest_interruption_after_start_s, longest_interruption_after_start_cause
+        The longest one that begins 2 s or more after the first sent data.
     data_bytes : int
         Data bytes of the connection seen in captures, each counted once.
     iperf_bytes : int or None
         What iperf3's client says it sent.
-    completed : bool
+    completed : bool or None
         iperf3 ended without an error, the sender ended the connection in an orderly way
         (DATA_FIN or FIN), and all data up to there arrived at the host or was acknowledged.
+        ``None`` if captures that are missing or cut off would have had to show that.
+    incomplete : str or None
+        Why `completed` is not true.
     bytes_agree : bool or None
-        `data_bytes` is `iperf_bytes` + 37 (iperf3's cookie); ``None`` if not completed.
+        `data_bytes` is `iperf_bytes` + 37 (iperf3's cookie); ``None`` if not completed, or if
+        the host's capture is cut off.
     throughput_cov : float or None
         Coefficient of variation of the new data that arrives in each full second.
     duplicate_bytes : int
@@ -122,8 +135,13 @@ class UserResult:
     throughput_cov: float | None
     subflows: list[PathShare]
     offered_bps: float | None = None
+    goodput_to_end_bps: float | None = None
+    longest_interruption_cause: str | None = None
+    longest_interruption_after_start_s: float | None = None
+    longest_interruption_after_start_cause: str | None = None
     iperf_bytes: int | None = None
-    completed: bool = False
+    completed: bool | None = False
+    incomplete: str | None = None
     bytes_agree: bool | None = None
     iperf_error: str | None = None
     protocol: str | None = None
@@ -133,8 +151,8 @@ class UserResult:
     sending_end_s: float | None = None
     matched_packets: int = 0
     lost_packets: int | None = None
-    retransmissions: int = 0
-    reinjections: int = 0
+    retransmissions: int | None = None
+    reinjections: int | None = None
     duplicate_bytes: int = 0
     series: Series | None = None
 
@@ -147,10 +165,12 @@ class QueueResult:
     ----------
     tx_bytes : int
         Sent while the run was sampled.
+    tx_errors : int
+        Packets that the queue dropped.
     settings : list of [t_s, min_bps, max_bps]
         As deployed by the controller.
     rates : list of [t_s, rate_bps]
-        From the difference of two samples, at the time of the later one.
+        From the difference of two samples at least 0.5 s apart, at the time of the later one.
     """
 
     datapath: str
@@ -226,6 +246,9 @@ class RunResult:
     duration_s: float | None = None
     goodput_bps: float | None = None
     reference_goodput_bps: float | None = None
+    reference: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    handover_s: list[float] = field(default_factory=list)
     associations: int = 0
     queues: list[QueueResult] = field(default_factory=list)
     captures: list[CaptureQuality] = field(default_factory=list)

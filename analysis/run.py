@@ -2,11 +2,19 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from analysis.machine import machine_load
-from analysis.measure import Clock, Interface, Recorded, User, measure_user
+from analysis.machine import machine_load, stalls
+from analysis.measure import (
+    Clock,
+    Interface,
+    Recorded,
+    Surroundings,
+    User,
+    measure_user,
+)
 from analysis.result import (
     Band,
     CaptureQuality,
@@ -29,6 +37,9 @@ from captures import Capture, connections, merge, read
 
 _CLOCK_TOLERANCE_S = 1e-3
 _LONGEST_RUN_S = 86_400.0
+# Counters read shortly after each other say nothing about a rate.
+_SHORTEST_RATE_S = 0.5
+_TOLD_ERRORS = 5
 _POSITION = "on the node's own interface; what it sends is seen after its queueing discipline"
 
 
@@ -58,17 +69,25 @@ def analyse(run_directory: str | Path) -> RunResult:
     host_name = str(host_plan.get("name", "host"))
     quality: list[CaptureQuality] = []
     host_files = [str(each) for each in items(host_plan.get("captures"))]
+    if not host_files and files.plan:
+        remarks.append(f"plan.json names no capture of {host_name}")
     host = _recorded(files, host_name, host_files, quality, remarks)
     users: dict[str, UserResult] = {}
     senders: dict[str, tuple[User, Recorded | None]] = {}
     for name, described in plan_users.items():
         user = _user(str(name), mapping(described), files.traffic)
+        if f"{name}-client" not in files.traffic:
+            remarks.append(f"traffic/{name}-client.json is missing")
         interfaces = mapping(mapping(described).get("interfaces"))
         paths = [str(mapping(each).get("capture") or "") for each in interfaces.values()]
         senders[user.name] = (user, _recorded(files, user.name, paths, quality, remarks))
-    clock = _clock(files, [host, *(sender for _, sender in senders.values())], remarks)
+    sides = [host, *(sender for _, sender in senders.values())]
+    clock = _clock(files, sides, remarks)
+    around = Surroundings(clock, files.events, _end(files, sides, clock), stalls(files.host))
+    transfers: list[str] = []
     for name, (user, sender) in senders.items():
-        users[name] = measure_user(user, host, sender, clock, files.events, remarks)
+        users[name] = measure_user(user, host, sender, around, transfers)
+    remarks = [*_errors(files, reason), *transfers, *remarks]
     if not users:
         remarks.append("no users in plan.json: nothing to measure")
     _check_clock(users, remarks)
@@ -80,6 +99,7 @@ def analyse(run_directory: str | Path) -> RunResult:
         if (rate := number(value)) is not None
     }
     protocol = str(files.run.get("protocol", ""))
+    handovers = _handovers(files)
     dropped = [each.dropped for each in quality if each.dropped is not None]
     machine = machine_load(files.host)
     if machine is not None and machine.overloaded:
@@ -103,6 +123,9 @@ def analyse(run_directory: str | Path) -> RunResult:
         duration_s=number(files.plan.get("duration_s")),
         goodput_bps=sum(goodputs) if goodputs else None,
         reference_goodput_bps=references.get(protocol),
+        reference=str(files.plan.get("reference") or ""),
+        parameters=files.parameters,
+        handover_s=[end.t_s - begin.t_s for begin, end in handovers if end is not None],
         associations=sum(
             each.data.get("state") == "associated" for each in files.of_kind("association")
         ),
@@ -111,8 +134,8 @@ def analyse(run_directory: str | Path) -> RunResult:
         capture_drops=sum(dropped) if dropped else None,
         machine=machine,
         overloaded=machine is not None and machine.overloaded,
-        remarks=remarks,
-        bands=_bands(files, list(users)),
+        remarks=list(dict.fromkeys(remarks)),
+        bands=_bands(files, list(users), handovers),
         solve_log=[_solve(each) for each in files.of_kind("solve")],
         environment=files.environment,
         references_bps=references,
@@ -167,14 +190,51 @@ def _state(files: RunDirectory) -> tuple[str, str | None]:
         return "done", None
     said = states[-1].data.get("reason") if states else None
     errors = files.of_kind("error")
+    if not said and last == "interrupted":
+        said = last
     if not said and errors:
-        data = errors[-1].data
-        said = data.get("message") or data.get("reason") or data.get("error")
-        if not said:
-            said = json.dumps(data)
+        said = _message(errors[-1])
+    if not said and not files.events_known:
+        said = "events.jsonl is missing or cannot be read: not known how the run ended"
     if not said:
         said = f"the run ended in state {last!r}" if last else "the run never started"
     return "failed", str(said)
+
+
+def _message(event: Event) -> str:
+    data = event.data
+    said = data.get("message") or data.get("reason") or data.get("error")
+    return str(said) if said else json.dumps(data)
+
+
+def _errors(files: RunDirectory, reason: str | None) -> list[str]:
+    """What went wrong during the run, each once; not what the run ended with."""
+    told: dict[tuple[str, str], list[Event]] = {}
+    for event in files.of_kind("error"):
+        told.setdefault((event.node, _message(event)), []).append(event)
+    said: list[str] = []
+    for (node, message), events in told.items():
+        if message == reason:
+            continue
+        again = f", {len(events)} times" if len(events) > 1 else ""
+        where = f" of {node}" if node else ""
+        said.append(f"error{where} at {events[0].t_s:.1f} s{again}: {message}")
+    if len(said) > _TOLD_ERRORS:
+        more = len(said) - _TOLD_ERRORS
+        said[_TOLD_ERRORS:] = [f"and {more} more errors: see events.jsonl"]
+    return said
+
+
+def _end(files: RunDirectory, sides: list[Recorded | None], clock: Clock) -> float:
+    """Run time at which the recording of the traffic ended.
+
+    The run says when it begins to collect. Otherwise it is the last packet that anybody recorded.
+    """
+    for event in files.of_kind("state"):
+        if event.data.get("state") == "collecting":
+            return event.t_s
+    lasts = [int(side.packets.time_ns[-1]) for side in sides if side and len(side.packets)]
+    return (max(lasts, default=clock.epoch_ns) - clock.epoch_ns) / 1e9
 
 
 def _user(name: str, described: JsonObject, traffic: dict[str, JsonObject]) -> User:
@@ -217,17 +277,31 @@ def _recorded(
     # Numbered by the plan's interfaces, also where a file is missing.
     for position, (index, _) in reversed(list(enumerate(present))):
         merged.interface[merged.interface == position] = index
-    recorded = Recorded(merged, connections(merged))
+    # A damaged file without a packet is as good as none.
+    cut = [(index, each) for index, each in present if each.damaged and len(each.packets)]
+    absent = [index for index, each in enumerate(found) if each is None]
+    absent += [index for index, each in present if each.damaged and not len(each.packets)]
+    ends = [int(each.packets.time_ns.max()) for _, each in cut]
+    dropped = 0
+    recorded_connections = connections(merged)
     unmapped = sum(
-        each.forward.unmapped_bytes + each.backward.unmapped_bytes for each in recorded.connections
+        each.forward.unmapped_bytes + each.backward.unmapped_bytes for each in recorded_connections
     )
     for index, capture in present:
         quality.append(_quality(files, node, paths[index], capture, unmapped))
         remarks.extend(f"{paths[index]}: {remark}" for remark in capture.remarks)
-        dropped = quality[-1].dropped
-        if dropped:
-            remarks.append(f"{paths[index]}: the recorder dropped {dropped} packets")
-    return recorded
+        lost = quality[-1].dropped
+        if lost:
+            dropped += lost
+            remarks.append(f"{paths[index]}: the recorder dropped {lost} packets")
+    return Recorded(
+        merged,
+        recorded_connections,
+        missing=frozenset(absent),
+        cut=frozenset(index for index, _ in cut),
+        until_ns=min(ends, default=None),
+        dropped=dropped,
+    )
 
 
 def _quality(
@@ -302,6 +376,64 @@ def _solve(event: Event) -> Solve:
     )
 
 
+@dataclass(frozen=True)
+class _Counted:
+    """A sample of a counter: when it was read, and how old the queue said it was then."""
+
+    t_s: float
+    sent_bytes: int
+    age_s: float | None
+
+
+def _rates(rows: list[_Counted]) -> tuple[int, list[list[float]]]:
+    """Bytes sent, and the rate between samples that are far enough apart.
+
+    Samples that waited for a reader come in bursts: their times say when they were read, the
+    queue's age says when they were taken.
+    """
+    rows = sorted(rows, key=lambda each: each.t_s)
+    taken_s = _taken(rows)
+    total = rows[0].sent_bytes if rows else 0
+    rates: list[list[float]] = []
+    grown = 0
+    elapsed_s = 0.0
+    for (before, since_s), (after, until_s) in pairwise(zip(rows, taken_s, strict=True)):
+        # A counter that went back: the queue was made anew.
+        more = after.sent_bytes - before.sent_bytes
+        more = more if more >= 0 else after.sent_bytes
+        total += more
+        grown += more
+        elapsed_s += max(until_s - since_s, 0.0)
+        if elapsed_s >= _SHORTEST_RATE_S:
+            rates.append([until_s, 8 * grown / elapsed_s])
+            grown, elapsed_s = 0, 0.0
+    return total, rates
+
+
+def _taken(rows: list[_Counted]) -> list[float]:
+    """When samples were taken: by the queue's age, and the sample that was read soonest."""
+    times: list[float] = []
+    life: list[_Counted] = []
+    for row in [*rows, None]:
+        renewed = row is None or (
+            life and (row.age_s is None or life[-1].age_s is None or row.age_s < life[-1].age_s)
+        )
+        if renewed and life:
+            born_s = (
+                min(each.t_s - each.age_s for each in life if each.age_s is not None)
+                if (life[0].age_s is not None)
+                else None
+            )
+            times += [
+                each.t_s if born_s is None or each.age_s is None else born_s + each.age_s
+                for each in life
+            ]
+            life = []
+        if row is not None:
+            life.append(row)
+    return times
+
+
 def _queues(files: RunDirectory) -> list[QueueResult]:
     """Queues that were sampled or set, with their rates over time."""
     settings: dict[tuple[str, int], list[Event]] = {}
@@ -310,7 +442,7 @@ def _queues(files: RunDirectory) -> list[QueueResult]:
         if queue_id is not None:
             key = (str(event.data.get("port", "")), queue_id)
             settings.setdefault(key, []).append(event)
-    samples: dict[tuple[str, int], list[tuple[float, int]]] = {}
+    samples: dict[tuple[str, int], list[_Counted]] = {}
     datapaths: dict[tuple[str, int], str] = {}
     errors: dict[tuple[str, int], int] = {}
     for row in files.samples:
@@ -318,21 +450,14 @@ def _queues(files: RunDirectory) -> list[QueueResult]:
         sent = count(row.get("tx_bytes"))
         if row.get("kind") == "queue" and not (queue_id is None or t_s is None or sent is None):
             key = (str(row.get("port", "")), queue_id)
-            samples.setdefault(key, []).append((t_s, sent))
+            age_s = number(row.get("duration_s"))
+            samples.setdefault(key, []).append(_Counted(t_s, sent, age_s))
             datapaths[key] = str(row.get("datapath") or "")
             errors[key] = max(errors.get(key, 0), count(row.get("tx_errors")) or 0)
     found: list[QueueResult] = []
     for key in sorted(settings.keys() | samples.keys()):
         port, queue_id = key
-        rows = sorted(samples.get(key, []))
-        total = rows[0][1] if rows else 0
-        rates: list[list[float]] = []
-        for (before_s, before), (after_s, after) in pairwise(rows):
-            # A counter that went back: the queue was made anew.
-            grown = after - before if after >= before else after
-            total += grown
-            if after_s > before_s:
-                rates.append([after_s, 8 * grown / (after_s - before_s)])
+        total, rates = _rates(samples.get(key, []))
         events = settings.get(key, [])
         about = next((event.data for event in reversed(events) if event.data.get("user")), {})
         found.append(
@@ -356,35 +481,54 @@ def _queues(files: RunDirectory) -> list[QueueResult]:
     return found
 
 
-def _bands(files: RunDirectory, users: list[str]) -> list[Band]:
+def _handovers(files: RunDirectory) -> list[tuple[Event, Event | None]]:
+    """Begin and end of each handover; None where it did not end."""
+    found: list[tuple[Event, Event | None]] = []
+    open_at: dict[str, int] = {}
+    for event in files.of_kind("handover"):
+        if event.data.get("phase", "begin") == "begin":
+            open_at[event.node] = len(found)
+            found.append((event, None))
+        elif event.node in open_at:
+            place = open_at.pop(event.node)
+            found[place] = (found[place][0], event)
+    return found
+
+
+def _move(files: RunDirectory, event: Event) -> str:
+    """What a handover does: with one address it moves, with two a path comes or goes."""
+    old, new = str(event.data.get("from", "?")), str(event.data.get("to", "?"))
+    if files.run.get("protocol") != "sptcp":
+        passing = {str(each.data.get("access_point", "")) for each in files.of_kind("association")}
+        steps = [f"leaves {old}"] * (old in passing) + [f"joins {new}"] * (new in passing)
+        if steps:
+            return ", ".join(steps)
+    return f"{old} → {new}"
+
+
+def _bands(
+    files: RunDirectory, users: list[str], handovers: list[tuple[Event, Event | None]]
+) -> list[Band]:
     """When each user was associated, and its handovers."""
     end_s = max((event.t_s for event in files.events), default=0.0)
     bands: list[Band] = []
     for user in users:
         since: dict[str, float] = {}
-        handover: Event | None = None
-        for event in files.events:
+        for event in files.of_kind("association"):
             if event.node != user:
                 continue
-            if event.kind == "association":
-                name = str(event.data.get("access_point", ""))
-                state = event.data.get("state")
-                if state == "associated":
-                    since.setdefault(name, event.t_s)
-                elif state in ("dissociating", "dissociated") and name in since:
-                    bands.append(
-                        Band(user, "associated", since.pop(name), event.t_s, f"with {name}")
-                    )
-            elif event.kind == "handover":
-                if event.data.get("phase", "begin") == "begin":
-                    handover = event
-                elif handover is not None:
-                    label = f"{handover.data.get('from', '?')} → {handover.data.get('to', '?')}"
-                    bands.append(Band(user, "handover", handover.t_s, event.t_s, label))
-                    handover = None
+            name = str(event.data.get("access_point", ""))
+            state = event.data.get("state")
+            if state == "associated":
+                since.setdefault(name, event.t_s)
+            elif state in ("dissociating", "dissociated") and name in since:
+                bands.append(Band(user, "associated", since.pop(name), event.t_s, f"with {name}"))
         bands.extend(
             Band(user, "associated", start, end_s, f"with {name}") for name, start in since.items()
         )
-        if handover is not None:
-            bands.append(Band(user, "handover", handover.t_s, end_s, "handover not finished"))
+        for begin, end in handovers:
+            if begin.node == user:
+                label = _move(files, begin) + ("" if end is not None else ", not finished")
+                stop_s = end.t_s if end is not None else end_s
+                bands.append(Band(user, "handover", begin.t_s, stop_s, label))
     return bands

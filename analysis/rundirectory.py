@@ -31,15 +31,19 @@ class RunDirectory:
     ----------
     run : dict
         Table `run` of run.toml.
+    parameters : dict
+        Table `scenario` of run.toml, flattened ("satcom.delay_s").
     plan : dict
         plan.json: host, users, captures.
     events : list of Event
         In order of the file.
+    events_known : bool
+        events.jsonl was there and could be read.
     samples : list of dict
         Counters of ports and queues.
     environment : dict
     host : list of dict
-        Load of the worker's machine, once a second.
+        Load of the worker's machine, once a second; with run time, where that is known.
     traffic : dict
         iperf3's JSON, by file stem ("ship1-client").
     remarks : list of str
@@ -48,8 +52,10 @@ class RunDirectory:
 
     path: Path
     run: JsonObject
+    parameters: JsonObject
     plan: JsonObject
     events: list[Event]
+    events_known: bool
     samples: list[JsonObject]
     environment: JsonObject
     host: list[JsonObject]
@@ -85,42 +91,62 @@ def read_run(path: Path) -> RunDirectory:
             f"{path}: expected a run directory with run.toml or events.jsonl, found neither"
         )
     remarks: list[str] = []
-    run: JsonObject = {}
+    described: JsonObject = {}
     try:
-        run = dict(tomllib.loads((path / "run.toml").read_text()).get("run", {}))
+        described = tomllib.loads((path / "run.toml").read_text())
     except FileNotFoundError:
         remarks.append("run.toml is missing")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         remarks.append(f"run.toml cannot be read: {error}")
     lines = _lines(path / "events.jsonl", remarks)
-    samples = _lines(path / "samples.jsonl", remarks, optional=True)
-    if not samples:
-        samples = _parquet(path / "samples.parquet", remarks)
+    events_known = bool(lines) or _is_empty(path / "events.jsonl")
+    samples = _samples(path, remarks)
     zero_s = _zero(lines)
     events = [_event(line, zero_s) for line in lines]
     samples = [{**row, "t_s": _run_time(row, zero_s)} for row in samples]
+    host = [{**row, "t_s": _run_time(row, zero_s)} for row in _lines(path / "host.jsonl", remarks)]
     traffic = {
         file.stem: _object(file, remarks) for file in sorted((path / "traffic").glob("*.json"))
     }
     return RunDirectory(
         path=path,
-        run=run,
+        run=mapping(described.get("run")),
+        parameters=_flat(mapping(described.get("scenario"))),
         plan=_object(path / "plan.json", remarks),
         events=events,
+        events_known=events_known,
         samples=samples,
-        environment=_object(path / "environment.json", remarks, optional=True),
-        host=_lines(path / "host.jsonl", remarks, optional=True),
+        environment=_object(path / "environment.json", remarks),
+        host=host,
         traffic=traffic,
         remarks=remarks,
     )
 
 
-def _object(file: Path, remarks: list[str], *, optional: bool = False) -> JsonObject:
+def _flat(table: JsonObject, prefix: str = "") -> JsonObject:
+    """Nested tables as one, with dotted keys; values that JSON has no type for become text."""
+    found: JsonObject = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            plain = isinstance(value, bool | int | float | str)
+            found[f"{prefix}{key}"] = value if plain else str(value)
+    return found
+
+
+def _is_empty(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size == 0
+
+
+def _object(file: Path, remarks: list[str]) -> JsonObject:
     try:
         found = json.loads(file.read_text(errors="replace"))
     except FileNotFoundError:
-        if not optional:
-            remarks.append(f"{file.name} is missing")
+        remarks.append(f"{file.name} is missing")
+        return {}
+    except OSError as error:
+        remarks.append(f"{file.name} cannot be read: {error.strerror}")
         return {}
     except json.JSONDecodeError as error:
         remarks.append(f"{file.name} is no JSON: {error}")
@@ -138,6 +164,9 @@ def _lines(file: Path, remarks: list[str], *, optional: bool = False) -> list[Js
     except FileNotFoundError:
         if not optional:
             remarks.append(f"{file.name} is missing")
+        return []
+    except OSError as error:
+        remarks.append(f"{file.name} cannot be read: {error.strerror}")
         return []
     found: list[JsonObject] = []
     bad = 0
@@ -215,9 +244,20 @@ def _event(line: JsonObject, zero_s: float | None) -> Event:
     )
 
 
+def _samples(path: Path, remarks: list[str]) -> list[JsonObject]:
+    """The controller's counters: as it wrote them, else as columns."""
+    text, columns = path / "samples.jsonl", path / "samples.parquet"
+    rows = _lines(text, remarks, optional=True)
+    if not rows and columns.exists():
+        return _parquet(columns, remarks)
+    if not text.exists():
+        remarks.append("samples.jsonl is missing: no rates of the switch queues")
+    elif _is_empty(text):
+        remarks.append("samples.jsonl is empty: no rates of the switch queues")
+    return rows
+
+
 def _parquet(file: Path, remarks: list[str]) -> list[JsonObject]:
-    if not file.exists():
-        return []
     import pandas
 
     try:

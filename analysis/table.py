@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from analysis.figures import in_order, rows, run_name
+from analysis.figures import in_order, rows, run_labels, run_names
 from analysis.result import RunResult
+
+_MOST_NOTES = 5
 
 
 def table(results: Sequence[RunResult]) -> str:
@@ -17,13 +19,14 @@ def table(results: Sequence[RunResult]) -> str:
     Returns
     -------
     str
-        Lines of at most about 90 characters for three runs; no line end after the last.
+        Lines of at most about 90 characters for three runs; no line end after the last. What
+        tells the runs apart heads the columns, what the reader should know is below them.
     """
     results = in_order(results)
     if not results:
         return "no runs"
     lines: list[tuple[str, str, list[str]]] = []
-    heads = [run_name(result, results) for result in results]
+    heads = run_labels(results)
     user: str | None = None
     for row in rows(results):
         if row.user != user:
@@ -33,29 +36,43 @@ def table(results: Sequence[RunResult]) -> str:
     label_width = max(len(label) for label, _, _ in lines)
     unit_width = max(len(unit) for _, unit, _ in lines)
     widths = [
-        max(len(head), *(len(cells[index]) for _, _, cells in lines if cells))
+        max(*map(len, head), *(len(cells[index]) for _, _, cells in lines if cells))
         for index, head in enumerate(heads)
     ]
     title = results[0].scenario or "run"
-    out = [_line(title, "", heads, label_width, unit_width, widths)]
-    rule = "─" * len(out[0])
+    label_width = max(label_width, len(title))
+    height = max(map(len, heads))
+    out = [
+        _line(
+            title if level == 0 else "",
+            "",
+            [head[level] if level < len(head) else "" for head in heads],
+            label_width,
+            unit_width,
+            widths,
+        )
+        for level in range(height)
+    ]
+    rule = "─" * len(
+        _line("", "", ["x" * width for width in widths], label_width, unit_width, widths)
+    )
     out.append(rule)
     for label, unit, cells in lines:
         if not cells:
             out.append(rule)
         out.append(_line(label, unit, cells, label_width, unit_width, widths))
-    notes = [
-        f"{run_name(result, results)}: {result.reason}"
-        for result in results
-        if result.reason is not None
-    ]
-    notes += [
-        f"{run_name(result, results)}: the machine could not keep up, and the figures show it "
-        f"({result.machine})"
-        for result in results
-        if result.overloaded
-    ]
+    notes: list[str] = []
+    for name, result in zip(run_names(results), results, strict=True):
+        notes += [f"{name}: {note}" for note in _notes(result)]
     return "\n".join([*out, *([rule, *notes] if notes else [])])
+
+
+def _notes(result: RunResult) -> list[str]:
+    """Why it failed, and the first of its remarks."""
+    said = list(dict.fromkeys([*([result.reason] if result.reason else []), *result.remarks]))
+    if len(said) > _MOST_NOTES + 1:
+        said[_MOST_NOTES:] = [f"and {len(said) - _MOST_NOTES} more remarks in result.json"]
+    return said
 
 
 def _line(

@@ -92,7 +92,7 @@ def test_an_empty_failed_run_has_a_page(tmp_path: Path) -> None:
     run.mkdir()
     (run / "run.toml").write_text('[run]\nscenario = "direct-move"\nprotocol = "fdm"\nseed = 3\n')
     parsed, _ = page(report([run], tmp_path / "report.html"))
-    assert "the run never started" in " ".join(parsed.words)
+    assert "events.jsonl is missing" in " ".join(parsed.words)
 
 
 def test_the_table_puts_protocols_side_by_side(sptcp: RunResult, mptcp: RunResult) -> None:
@@ -103,7 +103,17 @@ def test_the_table_puts_protocols_side_by_side(sptcp: RunResult, mptcp: RunResul
     assert reference.split()[-3:] == ["0.4875", "0.3728", "0.4188"]
     (solves,) = [line for line in lines if line.startswith("solves")]
     assert solves.split() == ["solves", "0", "0", "3"]
-    assert max(map(len, lines)) <= 100
+    # Below the last rule are the notes.
+    figures = lines[: max(index for index, line in enumerate(lines) if line.startswith("──"))]
+    assert max(map(len, figures)) <= 100
+
+
+def test_the_source_is_named(sptcp: RunResult, tmp_path: Path) -> None:
+    named = replace(sptcp, reference="Somebody et al. 2018")
+    assert "Somebody et al. 2018 average" in table([named])
+    parsed, text = page(report([named], tmp_path / "report.html"))
+    assert "Somebody et al. 2018: 0.4875 Mbit/s" in " ".join(parsed.words)
+    assert "own average" not in text
 
 
 def test_a_table_of_nothing() -> None:
@@ -115,3 +125,58 @@ def test_runs_of_one_protocol_are_told_apart(sptcp: RunResult, count: int) -> No
     runs = [replace(sptcp, seed=seed) for seed in range(count)]
     head = table(runs).splitlines()[0]
     assert all(f"sptcp #{seed}" in head for seed in range(count))
+
+
+def test_runs_of_one_seed_are_told_apart_by_their_parameters(
+    sptcp: RunResult, tmp_path: Path
+) -> None:
+    common = {"satcom.rate_bps": 5e7, "uav.channel": 1}
+    runs = [
+        replace(sptcp, run=f"run-{delay}", parameters={**common, "satcom.delay_s": delay})
+        for delay in (0.1, 0.3)
+    ]
+    lines = table(runs).splitlines()
+    assert lines[0].split() == ["direct-move", "sptcp", "sptcp"]
+    assert lines[1].split() == ["satcom.delay_s=0.1", "satcom.delay_s=0.3"]
+    parsed, _ = page(report(runs, tmp_path / "report.html"))
+    words = " ".join(parsed.words)
+    assert "sptcp satcom.delay_s=0.3" in words
+    assert "The runs differ in satcom.delay_s (0.1, 0.3)." in words
+    assert "uav.channel=1" in words
+
+
+def test_runs_that_are_all_the_same_are_told_apart_by_their_time(sptcp: RunResult) -> None:
+    made = [replace(sptcp, created=f"2026-11-30T21:4{minute}:00+00:00") for minute in (0, 1)]
+    assert table(made).splitlines()[1].split() == [
+        "2026-11-30",
+        "21:40:00",
+        "2026-11-30",
+        "21:41:00",
+    ]
+    twice = table([sptcp, sptcp]).splitlines()
+    assert ["(1)", "(2)"] in [line.split() for line in twice]
+
+
+def test_the_card_says_what_is_wrong(mptcp: RunResult, tmp_path: Path) -> None:
+    _, text = page(report([replace(mptcp, overloaded=True)], tmp_path / "report.html"))
+    card = re.search(r'<ul class="cards">.*?</ul>', text, re.DOTALL)
+    assert card is not None
+    wrong = re.findall(r'<span class="bad wrong">(.*?)</span>', card[0])
+    assert wrong[0] == "the machine could not keep up"
+    (said,) = wrong[1:]
+    assert "not completed: its connection ended (fastclose)" in said
+
+
+def test_the_card_tells_a_start_up_from_what_comes_later(sptcp: RunResult, tmp_path: Path) -> None:
+    users = {
+        name: replace(
+            user,
+            longest_interruption_s=2.5,
+            longest_interruption_cause="start-up",
+        )
+        for name, user in sptcp.users.items()
+    }
+    _, text = page(report([replace(sptcp, users=users)], tmp_path / "report.html"))
+    assert re.search(
+        r"longest interruption 2\.50 s \(start-up\); after the start-up \S+ s \(handover\)", text
+    )

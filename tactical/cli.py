@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -507,6 +507,7 @@ def _stopped_by_signals(notice: str = "") -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    # In one piece: another thread may say the same at the same time.
-    sys.stderr.write(f"tactical: {text}\n")
-    sys.stderr.flush()
+    # In one piece: another thread may say the same at the same time. Perhaps nobody listens.
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"tactical: {text}\n")
+        sys.stderr.flush()

@@ -105,7 +105,6 @@ def _emulate(
         control.wait_until_deployed()
         recording = stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(iperf3(network, run_dir, "server"))
-        stack.enter_context(HostSampler(run_dir))
         events.start()
         epoch_s = time.time()
         sending = stack.enter_context(iperf3(network, run_dir, "client"))
@@ -123,8 +122,9 @@ def _emulate(
             check_clients(plan, sending, run_dir, events.now_s)
             ending.prepare()
 
-        movement.follow(check)
-        ending.drain()
+        with HostSampler(run_dir):
+            movement.follow(check)
+            ending.drain()
         events.write("state", "run", state="collecting")
         _finish(sending, listening, run_dir, events)
         write_environment(network, run_dir)

@@ -44,6 +44,9 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         plans.append((scenario, make_plan(scenario, request.protocol)))
     if radios := max(plan.radio_count for _, plan in plans):
         lines.append(f"modprobe mac80211_hwsim radios={radios}")
+    for name in sorted({t.congestion_control for _, plan in plans for t in plan.transfers}):
+        lines.append(f"modprobe tcp_{name}   # unless the kernel has it already")
+        lines.append(f"sysctl -w net.ipv4.tcp_allowed_congestion_control='… {name}'")
     for request, run_dir, (scenario, plan) in zip(requests, run_dirs, plans, strict=True):
         lines += ["", f"# {scenario.name}, {request.protocol}, seed {request.seed}"]
         lines += [str(line) for line in _network(plan, run_dir)]

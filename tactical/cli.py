@@ -3,8 +3,8 @@
 Results go to standard output, progress to standard error. With ``--json`` standard output holds
 one JSON document, also when something is wrong: ``{"error": "…"}``.
 
-Exit status: 0 all is well, 1 a run failed, 2 what was asked for cannot be done, 128 + N stopped
-by signal N (130 for Ctrl-C).
+Exit status: 0 all is well, 1 a run or its analysis failed, 2 what was asked for cannot be done,
+128 + N stopped by signal N (130 for Ctrl-C).
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import argparse
 import importlib.metadata
 import json
 import re
+import shlex
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +25,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import scenarios
-from tactical import solve
+from tactical import faults, solve, streams
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
 from tactical.progress import reporter
@@ -100,21 +102,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
+    with streams.prepared() as output:
+        ended: SystemExit | None = None
+        try:
+            status = _answer(given, as_json)
+        except SystemExit as after_help:
+            status, ended = 0, after_help
+        output.flush()
+        problem = output.problem
+        # Where the reader of our output has gone, there is nobody left to tell.
+        if problem is not None and not isinstance(problem, BrokenPipeError):
+            why = getattr(problem, "strerror", None) or problem
+            print(f"tactical: standard output cannot be written: {why}", file=sys.stderr)
+        if problem is not None:
+            return status or FAILED
+        if ended is not None:
+            raise ended
+        return status
+
+
+def _answer(given: Sequence[str], as_json: bool) -> int:
     try:
         with _stopped_by_signals():
             options = _parser().parse_args(given)
             handler: Callable[[argparse.Namespace], int] = options.handler
             return handler(options)
     except (Refused, HostError, scenarios.ScenarioError) as error:
-        return _refuse(str(error), as_json)
+        return _tell(str(error), as_json, REFUSED)
     except Stopped as stopped:
         return 128 + stopped.number
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody left to tell.
-        sys.stderr.close()
-        return FAILED
+    except Exception as error:  # noqa: BLE001 - the last resort
+        return _tell(
+            f"something went wrong that should not: {faults.explained(error)}", as_json, FAILED
+        )
 
 
 def _parser() -> Parser:
@@ -291,17 +313,19 @@ def _run(options: argparse.Namespace) -> int:
     experiment = _load(options)
     scenario = experiment.build(options.seed)
     _check_layout([scenario])
-    backend = choose(options.backend).name
+    machine = choose(options.backend)
     protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
     requests = [
-        lifecycle.Request(experiment, protocol, options.seed, backend, options.runs_dir)
+        lifecycle.Request(experiment, protocol, options.seed, machine.name, options.runs_dir)
         for protocol in protocols
     ]
     if options.dry_run:
         commands = dry_run(requests)
         print(_as_json({"commands": commands}) if options.json else "\n".join(commands))
         return 0
-    _check_runs_directory(options.runs_dir)
+    parent = _runs_directory(options.runs_dir, scenario.name)
+    machine.check([parent])
+    _check_writable(options.runs_dir, parent)
     run_dirs, stopped = _execute(requests, scenario.duration_s)
     status = _judge(run_dirs, options.json, None)
     if stopped is not None:
@@ -362,6 +386,8 @@ def _report(options: argparse.Namespace) -> int:
 def _is_page(path: Path) -> bool:
     """Whether it is a report, or at least an HTML page, which nobody takes for a run."""
     try:
+        if not path.is_file():  # reading a named pipe would wait for a writer
+            return False
         with path.open("rb") as file:
             return path.suffix == ".html" and file.read(15).lower() == b"<!doctype html>"
     except OSError:
@@ -369,41 +395,87 @@ def _is_page(path: Path) -> bool:
 
 
 def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
-    """Analyse runs, print the comparison, and write the report; the exit status."""
+    """Analyse runs, print the comparison, and write the report; the exit status.
+
+    Each run is analysed and its files are written before the next one's turn: what goes wrong
+    with one, and a signal, leave the others as they are.
+    """
     import analysis
 
     if not run_dirs:
         return FAILED
-    try:
-        for run_dir in run_dirs:
-            analysis.collect(run_dir)
-        results = [analysis.write(run_dir) for run_dir in run_dirs]
-        for run_dir, result in zip(run_dirs, results, strict=True):
-            analysis.report([result], run_dir / "report.html")
-        if output is None and len(run_dirs) > 1:
-            report = _new_file(run_dirs[0].absolute().parent, _comparison_name(results))
-        else:
-            report = output or run_dirs[0] / "report.html"
-        if output is not None or len(run_dirs) > 1:
-            analysis.report(results, report)
-    except analysis.RunDirectoryError as error:
-        raise Refused(str(error)) from error
-    except OSError as error:
-        raise Refused(f"{error.filename} cannot be written: {error.strerror}") from error
+    results: dict[Path, RunResult] = {}
+    problems: dict[Path, str] = {}
+    stopped: KeyboardInterrupt | None = None
+    for run_dir in run_dirs:
+        try:
+            results[run_dir] = _analyse(run_dir)
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+            break
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other runs have theirs
+            problems[run_dir] = _why(error)
+    report: Path | None = None
+    if results and stopped is None:
+        found = list(results.values())
+        report = output or next(iter(results)) / "report.html"
+        try:
+            if output is None and len(found) > 1:
+                directory = run_dirs[0].absolute().parent
+                report = _new_file(directory, _comparison_name(found))
+            if output is not None or len(found) > 1:
+                analysis.report(found, report)
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+        except OSError as error:
+            raise Refused(f"{report} cannot be written: {error.strerror or error}") from error
     documents: list[dict[str, Any]] = []
     for run_dir in run_dirs:
-        document = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
-        documents.append({"directory": str(run_dir), "report": str(report), **document})
+        document: dict[str, Any] = {"directory": str(run_dir), "report": report and str(report)}
+        if run_dir in results:
+            document |= results[run_dir].to_json()
+        else:
+            again = f"; `tactical report {shlex.quote(str(run_dir))}` does it"
+            reason = problems.get(run_dir, f"stopped before its end{again}")
+            document |= {"state": "failed", "reason": f"not analysed: {reason}"}
+        documents.append(document)
     if as_json:
         print(_as_json(documents))
-    else:
-        print(analysis.table(results))
-        print(f"Report: {report}")
+    elif results:
+        print(analysis.table(list(results.values())))
+        if report is not None:
+            print(f"Report: {report}")
     failed = [entry for entry in documents if entry.get("state") != "done"]
     for entry in failed:
-        reason = entry.get("reason") or "no reason was recorded"
+        reason = " ".join(str(entry.get("reason") or "no reason was recorded").split())
         print(f"tactical: {entry['directory']} failed: {reason}", file=sys.stderr)
+    if stopped is not None:
+        raise stopped
     return FAILED if failed else 0
+
+
+def _analyse(run_dir: Path) -> RunResult:
+    """Analyse one run and write its files."""
+    import analysis
+
+    try:
+        analysis.collect(run_dir)
+    except Exception as error:  # noqa: BLE001
+        # The columns are a convenience; the analysis reads what they are made from.
+        print(f"tactical: {run_dir}: no samples.parquet: {_why(error)}", file=sys.stderr)
+    result = analysis.write(run_dir)
+    analysis.report([result], run_dir / "report.html")
+    return result
+
+
+def _why(error: Exception) -> str:
+    from analysis import RunDirectoryError
+
+    if isinstance(error, RunDirectoryError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return faults.explained(error)
 
 
 def _comparison_name(results: Sequence[RunResult]) -> str:
@@ -435,8 +507,14 @@ def _new_file(directory: Path, name: str) -> Path:
 
 
 def _load(options: argparse.Namespace) -> scenarios.Experiment:
-    if options.config is not None and not options.config.is_file():
-        raise Refused(f"--config {options.config}: there is no such file")
+    config = options.config
+    if config is not None and not config.is_file():
+        problem = "there is no such file"
+        if config.is_dir():
+            problem = "is a directory, not a TOML file"
+        elif config.exists():
+            problem = "is no regular file"
+        raise Refused(f"--config {config}: {problem}")
     return scenarios.load(options.scenario, options.overrides, options.config)
 
 
@@ -451,19 +529,31 @@ def _check_layout(built: Sequence[scenarios.Scenario]) -> None:
                 raise Refused(f"{scenario.name}, {protocol}: {error}") from error
 
 
-def _check_runs_directory(path: Path) -> None:
+def _runs_directory(runs_dir: Path, scenario: str) -> Path:
+    """The directory in which the runs get theirs, which need not exist."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        return runs_dir.resolve() / scenario
+    except (OSError, RuntimeError) as error:  # RuntimeError: symbolic links in a circle
+        raise Refused(f"--runs-dir {runs_dir} cannot be used: {error}") from error
+
+
+def _check_writable(runs_dir: Path, parent: Path) -> None:
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise Refused(f"--runs-dir {path} cannot be made: {error.strerror}") from error
+        raise Refused(f"--runs-dir {runs_dir} cannot be made: {error.strerror}") from error
+    try:
+        Path(tempfile.mkdtemp(prefix=".writable-", dir=parent)).rmdir()
+    except OSError as error:
+        raise Refused(f"--runs-dir {runs_dir} cannot be written: {error.strerror}") from error
 
 
-def _refuse(problem: str, as_json: bool) -> int:
+def _tell(problem: str, as_json: bool, status: int) -> int:
     sentence = " ".join(problem.split())
     if as_json:
         print(_as_json({"error": sentence}))
     print(f"tactical: {sentence}", file=sys.stderr)
-    return REFUSED
+    return status
 
 
 def _number(value: float | int | str) -> str:

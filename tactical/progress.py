@@ -1,6 +1,7 @@
 """Progress of runs for people who wait: bars on a terminal, plain lines elsewhere.
 
-Everything here goes to standard error.
+Everything here goes to standard error. When that goes away (a closed terminal, a pipe whose reader
+has ended, a full disk) there is nobody left to tell, and the runs go on in silence.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
+
+from tactical.streams import Tolerant
 
 if TYPE_CHECKING:
     from tactical.experiment import Progress
@@ -32,7 +35,8 @@ def reporter(protocols: Sequence[str], duration_s: float) -> Iterator[Callable[[
     callable
         To be called with every `Progress`.
     """
-    if not sys.stderr.isatty():
+    stream = Tolerant(sys.stderr)
+    if not stream.isatty():
         yield PlainLines()
         return
     from rich.console import Console
@@ -46,7 +50,7 @@ def reporter(protocols: Sequence[str], duration_s: float) -> Iterator[Callable[[
         TimeElapsedColumn(),
         TextColumn("{task.fields[state]}"),
     )
-    with Bars(*columns, console=Console(stderr=True)) as bars:
+    with Bars(*columns, console=Console(file=cast("TextIO", stream))) as bars:
         tasks = {
             protocol: bars.add_task(protocol, total=duration_s, start=False, state="waiting")
             for protocol in protocols
@@ -71,13 +75,14 @@ class PlainLines:
     """One line for every message, and one for every ten seconds in which nothing happened."""
 
     def __init__(self) -> None:
+        self._stream = Tolerant(sys.stderr)
         self._next_s: dict[str, float] = {}
 
     def __call__(self, step: Progress) -> None:
         due = self._next_s.get(step.protocol, 0.0)
         waited = step.time_s is not None and step.time_s >= due
         if step.message or waited:
-            print(line(step), file=sys.stderr, flush=True)
+            print(line(step), file=self._stream, flush=True)
         if waited and step.time_s is not None:
             self._next_s[step.protocol] = step.time_s + PLAIN_PERIOD_S
 

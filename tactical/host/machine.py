@@ -39,6 +39,21 @@ class Machine(Protocol):
         """
         ...
 
+    def check(self, writable: Sequence[Path] = ()) -> None:
+        """Find out without a start whether these directories can be given to `start`.
+
+        Parameters
+        ----------
+        writable : sequence of Path
+            As for `command`; they need not exist.
+
+        Raises
+        ------
+        HostError
+            They cannot; the sentence says what to change.
+        """
+        ...
+
     def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
         """Run `argv` there and return at once.
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tactical.host.environment import worker_environment
-from tactical.host.process import Child, search_path
+from tactical.host.machine import HostError
+from tactical.host.process import Child, CommandError, search_path
 
 
 class NativeMachine:
@@ -24,11 +25,17 @@ class NativeMachine:
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         return list(argv)
 
+    def check(self, writable: Sequence[Path] = ()) -> None:
+        pass  # any directory will do
+
     def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
         # SIGTERM and not SIGKILL: the worker has namespaces and bridges to take down.
-        return Child(
-            self.command(argv, writable),
-            log_path,
-            death_signal=signal.SIGTERM,
-            environment={**os.environ, **worker_environment(search_path())},
-        )
+        try:
+            return Child(
+                self.command(argv, writable),
+                log_path,
+                death_signal=signal.SIGTERM,
+                environment={**os.environ, **worker_environment(search_path())},
+            )
+        except (CommandError, OSError) as error:
+            raise HostError(f"the worker cannot be started: {error}") from error

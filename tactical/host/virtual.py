@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -37,6 +38,9 @@ COMMAND_ITEM = "opt/org.tactical/command"
 KERNEL_COMMAND_LINE_BYTES = 2047
 # What virtme-run itself puts there, without scripts and writable directories (570 bytes seen).
 KERNEL_COMMAND_LINE_OWN_BYTES = 800
+
+# virtme-run, QEMU, the kernel's command line and the guest's shell each give others a meaning.
+SAFE_CHARACTERS = r"[A-Za-z0-9 /._+@~-]"
 
 # Hardware of the emulated PC that no experiment uses: probing it takes 3 of 10 s of boot in
 # software.
@@ -89,7 +93,7 @@ class VirtualMachine:
 
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The `virtme-run` command; see `Machine.command`."""
-        directories = [str(path.resolve()) for path in writable]
+        directories = _usable(writable)
         variables = worker_environment(os.pathsep.join(SYSTEM_DIRECTORIES))
         guest_command = shlex.join(
             [
@@ -99,8 +103,7 @@ class VirtualMachine:
                 *argv,
             ]
         )
-        script = shlex.join(["sh", str(HERE / "guest.sh")])
-        _check_length(script, directories)
+        script = _script()
         command = [
             _virtme_run(),
             f"--qemu-bin={HERE / 'qemu-bound.sh'}",
@@ -127,6 +130,10 @@ class VirtualMachine:
         command += ["-fw_cfg", f"name={COMMAND_ITEM},string={guest_command.replace(',', ',,')}"]
         return command
 
+    def check(self, writable: Sequence[Path] = ()) -> None:
+        """See `Machine.check`."""
+        _usable(writable)
+
     def rehearse(self, writable: Sequence[Path] = ()) -> str:
         """The QEMU command that a start would give, after all preparations but without a boot.
 
@@ -143,25 +150,29 @@ class VirtualMachine:
     def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
         """Boot and run; see `Machine.start`."""
         compile_packages()
-        temporary = tempfile.mkdtemp(prefix="tactical-vm-")
-        environment = {
-            **os.environ,
-            "PATH": search_path(),
-            "SHELL": "/bin/sh",
-            "TMPDIR": temporary,
-        }
-        begin = log_path.stat().st_size if log_path.exists() else 0
+        temporary = None
         try:
+            temporary = tempfile.mkdtemp(prefix="tactical-vm-")
+            environment = {
+                **os.environ,
+                "PATH": search_path(),
+                "SHELL": "/bin/sh",
+                "TMPDIR": temporary,
+            }
+            begin = log_path.stat().st_size if log_path.exists() else 0
             child = Child(
                 self.command(argv, writable),
                 log_path,
                 environment=environment,
                 ask_to_stop=Child.close_stdin,
-                on_end=lambda: shutil.rmtree(temporary, ignore_errors=True),
+                on_end=lambda: shutil.rmtree(str(temporary), ignore_errors=True),
             )
-        except CommandError as error:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise HostError(str(error)) from error
+        except BaseException as error:
+            if temporary is not None:
+                shutil.rmtree(temporary, ignore_errors=True)
+            if isinstance(error, CommandError | OSError):
+                raise HostError(f"the virtual machine cannot be started: {error}") from error
+            raise
 
         def is_up() -> bool:
             with log_path.open("rb") as log:
@@ -174,6 +185,28 @@ class VirtualMachine:
             f"the virtual machine (kernel {self.kernel}) did not boot within {BOOT_LIMIT_S:g} s",
         )
         return child
+
+
+def _script() -> str:
+    return shlex.join(["sh", str(HERE / "guest.sh")])
+
+
+def _usable(writable: Sequence[Path]) -> list[str]:
+    """The directories as the guest will know them, where it can."""
+    directories = [str(path.resolve()) for path in writable]
+    for directory in directories:
+        _check_characters(directory)
+    _check_length(_script(), directories)
+    return directories
+
+
+def _check_characters(directory: str) -> None:
+    strange = "".join(dict.fromkeys(re.sub(SAFE_CHARACTERS, "", directory)))
+    if strange:
+        raise HostError(
+            f"{directory!a} cannot be made writable in a virtual machine because of {strange!a}: "
+            "use a runs directory with a path of ASCII letters, digits, spaces and / . _ + @ ~ -"
+        )
 
 
 def _check_length(script: str, directories: Sequence[str]) -> None:

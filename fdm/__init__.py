@@ -4,9 +4,10 @@
 
 `solve` is the entry point; `fdm.flow_deviation` is the method, to be read beside the paper of
 Fratta, Gerla and Kleinrock (1973). Nothing here needs more than the standard library until a
-network is large enough to call for the interior point, which uses NumPy.
+network is large enough to call for NumPy and Numba.
 """
 
+from fdm.calibration import Calibration, DelaySample, calibrate
 from fdm.certificate import Certificate, certify
 from fdm.delay import Bpr, Delay, Deterministic, Kleinrock
 from fdm.instance import Instance, InstanceError, load
@@ -22,8 +23,10 @@ __all__ = [
     "ADMISSIONS",
     "METHODS",
     "Bpr",
+    "Calibration",
     "Certificate",
     "Delay",
+    "DelaySample",
     "Demand",
     "Deterministic",
     "Instance",
@@ -36,6 +39,7 @@ __all__ = [
     "PathFlow",
     "QueueRate",
     "Solution",
+    "calibrate",
     "certify",
     "limit_paths",
     "load",

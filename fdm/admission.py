@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fdm.certificate import largest_share
 from fdm.delay import Kleinrock
 from fdm.network import Demand, Network
-from fdm.routing import FITS, link_flows, utilisation
+from fdm.routing import FITS, Routing, link_flows, restored, utilisation
 from fdm.shortest import shortest_paths
 
 _LEVEL = 1e-4
@@ -29,6 +29,7 @@ _HELD = 0.02
 class _Fit(NamedTuple):
     fits: bool
     lengths: Sequence[float]
+    routing: Routing | None = None
 
 
 def max_min(
@@ -48,10 +49,11 @@ def max_min(
         [link._replace(capacity_bps=link.capacity_bps * capacity_share) for link in network.links],
     )
     rates = [0.0] * len(demands)
+    routing: Routing | None = None
     rising = {number for number, demand in enumerate(demands) if demand.rate_bps > 0.0}
     level = 0.0
     while rising:
-        reached, lengths = _highest(usable, demands, rates, rising, level)
+        reached, lengths, routing = _highest(usable, demands, rates, rising, level, routing)
         level = max(level, reached)
         for number in rising:
             rates[number] = min(level, demands[number].rate_bps)
@@ -110,7 +112,8 @@ def _highest(
     rates: Sequence[float],
     rising: set[int],
     low: float,
-) -> tuple[float, Sequence[float] | None]:
+    routing: Routing | None,
+) -> tuple[float, Sequence[float] | None, Routing | None]:
     """Return how high the level can go, and the lengths that stop it; None if nothing does."""
     level = max(demands[number].rate_bps for number in rising)
     lengths: Sequence[float] | None = None
@@ -121,9 +124,10 @@ def _highest(
             )
             for number, demand in enumerate(demands)
         ]
-        fit = _fit(network, wanted)
+        fit = _fit(network, wanted, routing)
+        routing = fit.routing
         if fit.fits:
-            return level, lengths
+            return level, lengths, routing
         lengths = fit.lengths
         found = shortest_paths(network, wanted, lengths)
         room = sum(
@@ -145,20 +149,26 @@ def _highest(
             spread -= found[number].length
         below = min(level * (1.0 - _LEVEL), cut * (1.0 - _LEVEL))
         if below <= low * (1.0 + _LEVEL):
-            return low, lengths
+            return low, lengths, routing
         level = below
-    return low, lengths
+    return low, lengths, routing
 
 
-def _fit(network: Network, demands: Sequence[Demand]) -> _Fit:
+def _fit(network: Network, demands: Sequence[Demand], routing: Routing | None = None) -> _Fit:
     """Return whether demands fit the capacities, and lengths that tell bottlenecks if not."""
     from fdm.paths import path_flows, usable
 
     delay = Kleinrock(1.0)
     free = Network(network.nodes, [link._replace(delay_s=0.0) for link in network.links])
     if usable():
-        found = path_flows(free, demands, delay, gap=1e-2)
-        return _Fit(found.fits, found.proof)
+        if routing is not None:
+            routing = restored(routing, demands)
+            if any(
+                d.rate_bps > 0.0 and not paths for d, paths in zip(demands, routing, strict=True)
+            ):
+                routing = None
+        found = path_flows(free, demands, delay, routing, gap=1.0)
+        return _Fit(found.fits, found.proof, found.routing)
     from fdm.flow_deviation import phase_1
     from fdm.interior_point import interior_point
 

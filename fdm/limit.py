@@ -8,6 +8,7 @@ from fdm.delay import Delay
 from fdm.network import Demand, Network
 from fdm.paths import settled
 from fdm.routing import FITS, Routing, link_flows
+from fdm.shortest import Path, shortest_paths
 from fdm.solution import PathFlow, Solution, mean_delays
 
 
@@ -27,7 +28,8 @@ def limit_paths(
     network, demands, delay
         The problem that was solved.
     solution : Solution
-        Its answer. Of each demand the paths with the highest rates are kept.
+        Its answer. Its demands lose the path with the lowest rate, one after the
+        other, with the best rates on the others in between.
     most : int
         Paths of a demand, 1 or more.
     capacity_share : float
@@ -53,12 +55,22 @@ def limit_paths(
         )
     if all(len(flows) <= most for flows in solution.path_flows):
         return solution
-    routing: Routing = []
-    for flows, admitted in zip(solution.path_flows, solution.admitted_bps, strict=True):
-        kept = sorted(flows, key=lambda flow: -flow.rate_bps)[:most]
-        carried = sum(flow.rate_bps for flow in kept)
-        routing.append({flow.path: flow.rate_bps * admitted / carried for flow in kept})
-    routing = settled(network, delay, routing)
+    routing: Routing = [
+        {flow.path: flow.rate_bps for flow in flows} for flows in solution.path_flows
+    ]
+    while any(len(paths) > most for paths in routing):
+        # One path of a demand at a time: the others must take its place before the next is judged.
+        for number, paths in enumerate(routing):
+            if len(paths) > most:
+                least = min(paths, key=lambda path: (paths[path], path))
+                carried = solution.admitted_bps[number] - paths[least]
+                routing[number] = {
+                    path: rate * solution.admitted_bps[number] / carried
+                    for path, rate in paths.items()
+                    if path != least
+                }
+        routing = settled(network, delay, routing)
+    routing = _exchanged(network, demands, delay, routing, most)
     flow = link_flows(network, routing)
     over = [
         1.0
@@ -97,3 +109,39 @@ def limit_paths(
         admitted_bps=admitted_bps,
         demand_delay_s=mean_delays(routing, delay.latencies(network, flow)),
     )
+
+
+_TRIALS = 100
+"""Exchanges of a path that are tried at most."""
+
+
+def _exchanged(
+    network: Network, demands: Sequence[Demand], delay: Delay, routing: Routing, most: int
+) -> Routing:
+    """Give demands the path that is shortest now for one they have, where that lowers the delay."""
+    best = delay.objective(network, link_flows(network, routing))
+    tried: set[tuple[int, Path]] = set()
+    while len(tried) < _TRIALS:
+        lengths = delay.lengths(network, link_flows(network, routing))
+        gains = []
+        for number, found in enumerate(shortest_paths(network, demands, lengths)):
+            paths = routing[number]
+            if not paths or found.path is None or found.path in paths:
+                continue
+            if (number, found.path) not in tried:
+                mean = sum(rate * sum(lengths[e] for e in path) for path, rate in paths.items())
+                gains.append((mean - found.length * sum(paths.values()), number, found.path))
+        if not gains:
+            break
+        _, number, path = max(gains)
+        tried.add((number, path))
+        paths = dict(routing[number])
+        rate = 0.0
+        if len(paths) >= most:
+            rate = paths.pop(min(paths, key=lambda one: (paths[one], one)))
+        paths[path] = rate
+        trial = settled(network, delay, [*routing[:number], paths, *routing[number + 1 :]])
+        reached = delay.objective(network, link_flows(network, trial))
+        if reached < best:
+            routing, best = trial, reached
+    return routing

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fdm.network import Network
+from fdm.network import Demand, Network
 from fdm.shortest import Path, Shortest
 
 Routing = list[dict[Path, float]]
@@ -62,3 +62,13 @@ def utilisation(network: Network, flow: Sequence[float]) -> float:
         ),
         default=0.0,
     )
+
+
+def restored(routing: Routing, demands: Sequence[Demand]) -> Routing:
+    """Return the routing with the rates of each demand adding up to its rate again."""
+    restored: Routing = []
+    for demand, paths in zip(demands, routing, strict=True):
+        carried = sum(paths.values())
+        factor = demand.rate_bps / carried if carried > 0.0 else 0.0
+        restored.append({path: rate * factor for path, rate in paths.items() if rate * factor > 0})
+    return restored

@@ -12,7 +12,7 @@ from fdm.delay import QUEUE, Delay, Kleinrock
 from fdm.fairness import shared
 from fdm.flow_deviation import Start, phase_1, phase_2
 from fdm.network import Demand, Network, Node
-from fdm.routing import FITS, Routing, all_or_nothing, link_flows, scaled, utilisation
+from fdm.routing import FITS, Routing, all_or_nothing, link_flows, restored, scaled, utilisation
 from fdm.shortest import shortest_paths
 from fdm.solution import PathFlow, Solution, mean_delays
 
@@ -148,6 +148,8 @@ def solve(
         found = _Found([{} for _ in demands], connected, True, 0, METHODS[1])
     else:
         carried = _carried_over(network, connected, start) if start is not None else None
+        if carried is not None:
+            carried = shared(network, connected, carried)
         problem = _Problem(network, connected, delay, gap, iterations, admission, capacity_share)
         if method == "path flows" or (method == "auto" and _compiled(work, family)):
             found = _by_path_flows(problem, carried)
@@ -374,7 +376,7 @@ def _squeezed(
             if demand.rate_bps > 0.0
         )
         if left <= _NOTHING_LEFT:
-            whole = _restored(routing, demands)
+            whole = restored(routing, demands)
             if utilisation(network, link_flows(network, whole)) < FITS:
                 return _Squeezed(whole, bound, proof, steps)
         lengths = delay.lengths(network, link_flows(network, routing))
@@ -385,16 +387,6 @@ def _squeezed(
         if bound * FITS < 1.0:
             break
     return _Squeezed(None, bound, proof, steps)
-
-
-def _restored(routing: Routing, demands: Sequence[Demand]) -> Routing:
-    """Return the routing with the rates of each demand adding up to its rate again."""
-    restored: Routing = []
-    for demand, paths in zip(demands, routing, strict=True):
-        carried = sum(paths.values())
-        factor = demand.rate_bps / carried if carried > 0.0 else 0.0
-        restored.append({path: rate * factor for path, rate in paths.items() if rate * factor > 0})
-    return restored
 
 
 def _pruned(
@@ -410,7 +402,7 @@ def _pruned(
     """
     before = certify(network, demands, link_flows(network, routing), delay).relative_gap
     for trace in _TRACES:
-        kept = _restored(
+        kept = restored(
             [
                 {path: rate for path, rate in paths.items() if rate > trace * demand.rate_bps}
                 for demand, paths in zip(demands, routing, strict=True)

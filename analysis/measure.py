@@ -217,7 +217,7 @@ def measure_user(
         if not began:
             remarks.append(f"{user.name}: no data after iperf3's cookie, the test never began")
         progress = _progress(at_host.forward, clock)
-        if end_s > start_s and host.whole:
+        if began and end_s > start_s and host.whole:
             to_end = 8 * at_host.forward.in_order_bytes / (end_s - start_s)
         if began:
             goodput = _goodput(user, at_host.forward, clock, known_until_s, to_end)
@@ -298,6 +298,8 @@ def _completion(
     if "open" in ends and len(set(ends)) == 1:
         return False, "its connection was never closed"
     said = ", ".join(dict.fromkeys(end for end in ends if end != "open"))
+    if at_host is not None and at_host.forward.captured_bytes >= iperf_bytes + COOKIE_BYTES:
+        return False, f"its data had arrived, but its connection was not closed in order ({said})"
     return False, f"its connection ended ({said}) before all data had arrived"
 
 

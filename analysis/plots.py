@@ -27,7 +27,7 @@ _INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
 _LINKS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
 _LINK_LINES = ("#0072B2", "#A66400", "#00664A", "#A34D80", "#8A7F00")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xx")
-_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
 _ALARM = "#B2182B"
 _BAND, _HANDOVER = "#f1f3f5", "#c9d0d8"
@@ -335,14 +335,17 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
     if len(lines) < 2:
         return None
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH_IN, 2.9), layout="constrained")
+        # Long names take a line of the legend each.
+        columns = max(1, min(6, 120 // (max(len(label) for label, _, _, _ in lines) + 8)))
+        height_in = 2.7 + 0.18 * -(-(len(lines) + 1) // columns)
+        figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
         axes = figure.subplots()
         for index, (label, _, edges, total) in enumerate(lines):
             axes.stairs(
                 total / 1e6,
                 edges,
                 baseline=None,
-                color=_LINES[index % len(_LINES)],
+                color=LINES[index % len(LINES)],
                 linestyle=_DASHES[index % len(_DASHES)],
                 linewidth=1.5,
                 label=label,
@@ -365,10 +368,7 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         axes.set_xlabel("run time (s)")
         axes.set_ylabel("goodput of all users (Mbit/s)")
         axes.grid(axis="y", color=_GRID, linewidth=0.6)
-        longest = max(len(label) for label, _, _, _ in lines)
-        figure.legend(
-            loc="outside upper left", ncols=max(1, min(6, 120 // (longest + 8))), fontsize=8
-        )
+        figure.legend(loc="outside upper left", ncols=columns, fontsize=8)
         svg = _svg(figure, name)
     said = ", ".join(f"{label} {megabits(run.goodput_bps)} Mbit/s" for label, run, _, _ in lines)
     return Plot(svg, f"Goodput of all users over time. Over the whole run: {said}.")
@@ -389,7 +389,7 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
             for queue in (each for each in queues if each.port == port):
                 index = users.index(queue.user or f"queue {queue.queue_id}")
                 dash = _DASHES[index % len(_DASHES)]
-                _queue_lines(axes, queue, _LINES[index % len(_LINES)], dash, end_s)
+                _queue_lines(axes, queue, LINES[index % len(LINES)], dash, end_s)
             axes.set_title(f"{via}, port {port}", loc="left", fontsize=9.5, fontweight="bold")
             axes.set_ylabel("Mbit/s")
             for band in run.bands:
@@ -407,7 +407,7 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
         panels[-1].set_xlim(0, end_s)
         handles: list[Artist] = []
         for index, user in enumerate(users):
-            color = _LINES[index % len(_LINES)]
+            color = LINES[index % len(LINES)]
             dash = _DASHES[index % len(_DASHES)]
             (measured,) = panels[0].plot([], [], color=color, linewidth=1.3, linestyle=dash)
             measured.set_label(f"{user}, measured")

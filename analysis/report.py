@@ -24,7 +24,7 @@ from analysis.figures import (
     worst,
     worst_later,
 )
-from analysis.plots import Plot, comparison, delays, queue_rates, throughput
+from analysis.plots import LINES, Plot, comparison, delays, queue_rates, throughput
 from analysis.result import RunResult, UserResult
 from analysis.run import analyse
 from analysis.rundirectory import number as json_number
@@ -215,9 +215,6 @@ def _parameters(results: list[RunResult], differ: list[str]) -> str:
     return f"<details><summary>{what}</summary><pre>{_text(chr(10).join(lines))}</pre></details>"
 
 
-_CARD_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
-
-
 def _summary(results: list[RunResult]) -> str:
     if not results:
         return ""
@@ -225,7 +222,7 @@ def _summary(results: list[RunResult]) -> str:
     for index, (each, name) in enumerate(zip(results, run_names(results), strict=True)):
         reference = each.reference_goodput_bps
         cards.append(
-            f'<li style="--card:{_CARD_COLORS[index % len(_CARD_COLORS)]}">'
+            f'<li style="--card:{LINES[index % len(LINES)]}">'
             f"<strong>{_text(name)}</strong> "
             f'<span class="soft">{_text(_PROTOCOLS.get(each.protocol, ""))}</span>'
             f"<b>{megabits(each.mean_user_goodput_bps)}"

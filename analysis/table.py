@@ -62,8 +62,13 @@ def table(results: Sequence[RunResult]) -> str:
             out.append(rule)
         out.append(_line(label, unit, cells, label_width, unit_width, widths))
     notes: list[str] = []
-    for name, result in zip(run_names(results), results, strict=True):
-        notes += [f"{name}: {note}" for note in _notes(result)]
+    for name, head, result in zip(run_names(results), heads, results, strict=True):
+        told = _notes(result)
+        # A long name stands above what is said of it.
+        if told and len(head) > 1:
+            notes += [f"{name}:", *(f"  {note}" for note in told)]
+        else:
+            notes += [f"{name}: {note}" for note in told]
     return "\n".join([*out, *([rule, *notes] if notes else [])])
 
 

@@ -164,7 +164,7 @@ def test_the_card_says_what_is_wrong(mptcp: RunResult, tmp_path: Path) -> None:
     wrong = re.findall(r'<span class="bad wrong">(.*?)</span>', card[0])
     assert wrong[0] == "the machine could not keep up"
     (said,) = wrong[1:]
-    assert "not completed: its connection ended (fastclose)" in said
+    assert "not closed in order (fastclose)" in said
 
 
 def test_the_card_tells_a_start_up_from_what_comes_later(sptcp: RunResult, tmp_path: Path) -> None:

@@ -258,14 +258,9 @@ def shaping_command(ports: Iterable[Port]) -> Command | None:
 
 
 def owned_rows(table: str) -> Command:
-    """Print the UUIDs of our rows in an OVSDB table, one a line."""
-    argv = ("ovs-vsctl", "--timeout=30", "--bare", "--columns=_uuid", "find", table, OWNER)
+    """Print the UUIDs of our rows in an OVSDB table; QoS and Queue rows outlive their ports."""
+    argv = ("ovs-vsctl", "--timeout=10", "--bare", "--columns=_uuid", "find", table, OWNER)
     return Command(argv)
-
-
-def rows_destroyed(table: str, uuids: Iterable[str]) -> Command:
-    """Delete rows; QoS and Queue rows outlive the ports that they were for (ovs-vsctl(8))."""
-    return Command(("ovs-vsctl", "--timeout=30", "--if-exists", "destroy", table, *uuids))
 
 
 def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:

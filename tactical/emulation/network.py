@@ -53,6 +53,7 @@ class Network:
         self._run_dir = run_dir
         self._nodes: dict[str, Node] = {}
         self._stack = ExitStack()
+        self._switch_answers = True
         self.processes: list[Process] = []
         """What has to run for as long as the network does."""
 
@@ -196,8 +197,23 @@ class Network:
 
     def _stop_switch(self, switch: OVSSwitch) -> None:
         """Mininet's own ``stop`` waits without limit for an ovs-vswitchd that may be dead."""
-        self._quietly(Command(("ovs-vsctl", "--timeout=15", "--if-exists", "del-br", switch.name)))
+        self._forget("--if-exists", "del-br", switch.name)
         switch.terminate()
+
+    def _forget(self, *change: str) -> None:
+        """Remove something from the Open vSwitch database.
+
+        ovs-vsctl waits for ovs-vswitchd to follow, so that interfaces are free afterwards; once
+        that has failed, the database alone is changed.
+        """
+        if self._switch_answers:
+            try:
+                self.run(Command(("ovs-vsctl", "--timeout=10", *change)))
+                return
+            except CommandError as error:
+                self._switch_answers = False
+                self._log_cleanup(error)
+        self._quietly(Command(("ovs-vsctl", "--no-wait", "--timeout=5", *change)))
 
     def _return_radio(self, device: radios.Device, name: str, node: Node | None) -> None:
         where = None if node is None else node.name
@@ -224,7 +240,7 @@ class Network:
             try:
                 uuids = self.run(commands.owned_rows(table)).split()
                 if uuids:
-                    self.run(commands.rows_destroyed(table, uuids))
+                    self._forget("--if-exists", "destroy", table, *uuids)
             except CommandError as error:
                 self._log_cleanup(error)
 

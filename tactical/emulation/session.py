@@ -80,8 +80,11 @@ def _run(run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch) 
             reason = f"{type(error).__name__}: {error}"
             events.write("state", "run", state="failed", reason=reason)
             return False
-        except KeyboardInterrupt:
-            events.write("state", "run", state="failed", reason="interrupted")
+        except KeyboardInterrupt as interrupt:
+            # Stopped while clearing away after a fault: the fault is the reason.
+            fault = interrupt.__context__
+            reason = str(fault) if isinstance(fault, CommandError | EmulationError) else None
+            events.write("state", "run", state="failed", reason=reason or "interrupted")
             raise
         except SystemExit:
             # Mininet's way of giving up; its message is in the worker's log.

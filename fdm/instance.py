@@ -60,8 +60,10 @@ def load(path: Path | str) -> Instance:
         tree = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InstanceError(f"{path}: cannot be read: {error.strerror}") from None
+    except RecursionError:
+        raise InstanceError(f"{path}: not JSON: it is nested too deeply") from None
     except ValueError as error:
-        raise InstanceError(f"{path}: not JSON: {error}") from None
+        raise InstanceError(f"{path}: not JSON: {str(error).partition(';')[0]}") from None
     if not isinstance(tree, dict):
         raise InstanceError(f"{path}: must hold one JSON object, not {type(tree).__name__}")
     try:

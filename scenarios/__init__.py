@@ -30,6 +30,7 @@ from scenarios.experiment import (
     from_tree,
     overridden,
     read_config,
+    read_toml,
     split_name,
     to_toml,
 )
@@ -113,7 +114,7 @@ def from_toml(text: str, table: str = "", origin: str = "") -> Experiment:
         As `load`, or if the text is not TOML or names no experiment.
     """
     try:
-        tree: Any = tomllib.loads(text)
+        tree: Any = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError("", f"not TOML: {error}", origin=origin) from None
     for part in table.split(".") if table else ():

@@ -195,7 +195,13 @@ class DirectMove(Experiment):
     ] = 100.0
     entry_time_s: Annotated[
         float,
-        Parameter(unit="s", meaning="when the ships enter the UAV's range", minimum=0, above=True),
+        Parameter(
+            unit="s",
+            meaning="when the ships enter the UAV's range",
+            minimum=0,
+            above=True,
+            maximum=86_400,
+        ),
     ] = 60.0
     satcom: Satcom = field(default_factory=Satcom)
     uav: Uav = field(default_factory=Uav)

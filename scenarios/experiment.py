@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from scenarios.errors import ScenarioError
-from scenarios.parameters import check, nearest, places
+from scenarios.parameters import check, nearest, places, written
 from scenarios.scenario import Scenario
 
 _E = TypeVar("_E", bound="Experiment")
 _NAME_KEY = "experiment"
+_SHOWN = 80
+_DEEPEST = 20
 
 
 @dataclass(frozen=True)
@@ -104,27 +106,34 @@ def from_options(options: Iterable[str], experiment: Experiment) -> list[Overrid
     kinds = {place.key: place.kind for place in places(experiment)}
     overrides = []
     for option in options:
-        key, equals, written = (part.strip() for part in option.partition("="))
+        key, equals, text = (part.strip() for part in option.partition("="))
         if not equals or not key:
-            raise ScenarioError("", f"must be KEY=VALUE, not {option!r}", option, "--set")
-        value: Any = written
+            raise ScenarioError("", f"must be KEY=VALUE, not {written(option)}", option, "--set")
+        value: Any = text
         # One line only: a line break would smuggle in further keys.
-        if kinds.get(key) is not str or written[:1] in ("'", '"'):
+        if kinds.get(key) is not str or text[:1] in ("'", '"'):
             with contextlib.suppress(tomllib.TOMLDecodeError):
-                value = (
-                    tomllib.loads(f"value = {written}")["value"] if "\n" not in written else value
-                )
-        overrides.append(Override(key, value, f"--set {option}"))
+                value = read_toml(f"value = {text}")["value"] if "\n" not in text else value
+        overrides.append(Override(key, value, f"--set {_shortened(option)}"))
     return overrides
 
 
-def from_tree(tree: Mapping[str, Any], origin: str = "") -> list[Override]:
-    """Read a mapping of dotted keys, of nested mappings, or of both."""
+def from_tree(tree: Mapping[str, Any], origin: str = "", depth: int = 0) -> list[Override]:
+    """Read a mapping of dotted keys, of nested mappings, or of both.
+
+    Raises
+    ------
+    ScenarioError
+        If mappings are nested more deeply than any parameter is.
+    """
+    if depth > _DEEPEST:
+        raise ScenarioError("", f"has tables nested more than {_DEEPEST} deep", origin=origin)
     overrides = []
     for key, value in tree.items():
         if isinstance(value, Mapping) and value:
             overrides += [
-                inner._replace(key=f"{key}.{inner.key}") for inner in from_tree(value, origin)
+                inner._replace(key=f"{key}.{inner.key}")
+                for inner in from_tree(value, origin, depth + 1)
             ]
         else:
             overrides.append(Override(key, value, origin))
@@ -177,7 +186,7 @@ def read_config(path: Path) -> dict[str, Any]:
         If the file cannot be read or is not TOML.
     """
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = read_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError("", f"cannot be read: {error.strerror}", origin=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -187,13 +196,29 @@ def read_config(path: Path) -> dict[str, Any]:
     return tree
 
 
+def read_toml(text: str) -> dict[str, Any]:
+    """Read TOML, of which everything that cannot be read is a TOMLDecodeError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from None
+    except (ValueError, OverflowError) as error:  # a number too long, a date that is none
+        raise tomllib.TOMLDecodeError(str(error).partition(";")[0]) from None
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
 def split_name(tree: Mapping[str, Any], origin: str) -> tuple[str | None, dict[str, Any]]:
     """Take the experiment's name out of parameters read from TOML, if it is there."""
     rest = dict(tree)
     name = rest.pop(_NAME_KEY, None)
     if name is not None and not isinstance(name, str):
         raise ScenarioError(
-            _NAME_KEY, f"must be the name of an experiment, not {name!r}", name, origin
+            _NAME_KEY, f"must be the name of an experiment, not {written(name)}", name, origin
         )
     return name, rest
 
@@ -217,7 +242,7 @@ def _refuse(override: Override, known: list[str], name: str) -> None:
     inside = [place for place in known if place.startswith(f"{key}.")]
     if inside:
         raise ScenarioError(
-            key, f"is a group; set one of {', '.join(inside)}, not {value!r}", value, origin
+            key, f"is a group; set one of {', '.join(inside)}, not {written(value)}", value, origin
         )
     groups = dict.fromkeys(
         f"{place.partition('.')[0]}.*" if "." in place else place for place in known

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from scenarios.errors import ScenarioError
 
+_SHOWN = 80
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
@@ -151,7 +153,7 @@ def check(data: Any, prefix: str = "") -> None:
 
 def _checked(place: _Place, value: Any) -> Any:
     wrong = ScenarioError(
-        place.key, f"must be {place.about.expected(place.kind)}, not {value!r}", value
+        place.key, f"must be {place.about.expected(place.kind)}, not {written(value)}", value
     )
     if place.kind is str:
         if not isinstance(value, str) or not re.fullmatch(place.about.pattern or ".*", value):
@@ -160,7 +162,10 @@ def _checked(place: _Place, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise wrong
     about = place.about
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise wrong from None
     if not math.isfinite(number):
         raise wrong
     if (place.kind is int or about.whole) and number != math.floor(number):
@@ -170,6 +175,15 @@ def _checked(place: _Place, value: Any) -> Any:
     if number > about.maximum or (about.below and number == about.maximum):
         raise wrong
     return int(number) if place.kind is int else number
+
+
+def written(value: Any) -> str:
+    """Return a value as a message shows it, which may be shortened."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python writes no number of more than 4300 digits
+        return f"a very long {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def nearest(key: str, known: list[str]) -> str:

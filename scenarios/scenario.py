@@ -45,7 +45,8 @@ Buffer = Annotated[
     Parameter(unit="packets", meaning="packets a full queue holds", minimum=1, maximum=1_000_000),
 ]
 Range = Annotated[
-    float, Parameter(unit="m", meaning="slant range of the radio", minimum=0, above=True)
+    float,
+    Parameter(unit="m", meaning="slant range of the radio", minimum=0, above=True, maximum=1e8),
 ]
 Channel = Annotated[int, Parameter(meaning="2.4 GHz radio channel", minimum=1, maximum=13)]
 CongestionControl = Annotated[

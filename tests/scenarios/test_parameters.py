@@ -27,7 +27,13 @@ BAD = [
     ("uav.rate_bps=true", "not True"),
     ("uav.rate_bps=0", "not 0"),
     ("uav.channel=14", "must be a whole number, 1 or more and at most 13, not 14"),
-    ("uav.range_m=0", "must be a number in m, above 0, not 0"),
+    ("uav.range_m=0", "must be a number in m, above 0 and at most 100000000, not 0"),
+    ("uav.range_m=1e200", "at most 100000000, not 1e+200"),
+    ("entry_time_s=1e300", "at most 86400, not 1e+300"),
+    (f"duration_s=1{'0' * 400}", "at most 86400, not 1000"),
+    (f"duration_s=1{'0' * 5000}", "at most 86400, not '1000"),
+    (f"duration_s={'[' * 5000}", "at most 86400, not '[[["),
+    (f"{'a.' * 3000}b=1", "is no parameter of direct-move"),
     ("ships.count=2.5", "ships.count must be a whole number in ships, 1 or more and at most 50"),
     ("ships.count='two'", "not 'two'"),
     ("ships.speed_mps=0", "above 0"),
@@ -228,3 +234,17 @@ def test_importing_scenarios_stays_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (f"a = {'[' * 5000}", "nested too deeply"),
+        (f"duration_s = 1{'0' * 5000}", "4300 digits"),
+        (f"{'.'.join('a' * 3000)} = 1", "nested more than 20 deep"),
+    ],
+)
+def test_a_file_beyond_what_python_reads_is_refused(tmp_path, text, problem):
+    (tmp_path / "much.toml").write_text(text)
+    with pytest.raises(ScenarioError, match=problem):
+        scenarios.load("direct-move", [], tmp_path / "much.toml")

@@ -25,7 +25,7 @@ class Reference(NamedTuple):
     Attributes
     ----------
     status : str
-        cvxpy's word: ``optimal``, ``infeasible``, …
+        cvxpy's word: ``optimal``, ``infeasible``, …, or ``solver_error``.
     gamma_T : float
         γT at its solution; NaN unless it found one.
     link_flows_bps : tuple of float
@@ -84,7 +84,10 @@ def reference(
     queueing = kappa * (cp.sum(cp.multiply(full, cp.inv_pos(full - total))) - len(up))
     propagation = (delay_s * unit / packet_bits) @ total
     problem: Any = cp.Problem(cp.Minimize(queueing + propagation), [balance @ flows == supply])
-    problem.solve(solver=solver, **_TOLERANCES.get(solver, {}))
+    try:
+        problem.solve(solver=solver, **_TOLERANCES.get(solver, {}))
+    except cp.SolverError:  # it gives up where demands all but fill a link
+        return Reference("solver_error", float("nan"), ())
     if total.value is None:
         return Reference(str(problem.status), float("nan"), ())
     link_flows = np.zeros(len(network.links))

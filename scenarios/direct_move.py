@@ -265,6 +265,7 @@ class DirectMove(Experiment):
             header_overhead=self.controller.header_overhead,
             snap_length_bytes=self.captures.snap_length_bytes,
             reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS),
+            reference="Zhao et al. 2018",
         )
 
     def _offsets_m(self) -> list[float]:

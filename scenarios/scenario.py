@@ -232,6 +232,8 @@ class Scenario:
         Bytes kept of every captured packet.
     reference_goodput_bps : mapping of str to float
         Protocol to the average throughput the source reports; may be empty.
+    reference : str
+        The source, as cited beside its figures.
 
     Raises
     ------
@@ -252,6 +254,7 @@ class Scenario:
     header_overhead: float
     snap_length_bytes: int
     reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
+    reference: str = ""
 
     def __post_init__(self) -> None:
         self._check_names()

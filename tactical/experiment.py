@@ -211,6 +211,7 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
         "uplinks": [dataclasses.asdict(uplink) for uplink in plan.uplinks],
         "duration_s": plan.duration_s,
         "reference_goodput_bps": dict(scenario.reference_goodput_bps),
+        "reference": scenario.reference,
     }
 
 

@@ -83,8 +83,9 @@ def _run(run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch) 
         except KeyboardInterrupt as interrupt:
             # Stopped while clearing away after a fault: the fault is the reason.
             fault = interrupt.__context__
-            reason = str(fault) if isinstance(fault, CommandError | EmulationError) else None
-            events.write("state", "run", state="failed", reason=reason or "interrupted")
+            told = isinstance(fault, CommandError | EmulationError)
+            reason = str(fault) if told else "interrupted"
+            events.write("state", "run", state="failed", reason=reason)
             raise
         except SystemExit:
             # Mininet's way of giving up; its message is in the worker's log.

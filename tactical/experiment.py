@@ -140,10 +140,7 @@ def worker(run_dirs: Sequence[Path]) -> list[str]:
 
 
 def _reason(child: Child) -> str:
-    if child.failure:
-        return child.failure
-    said = " / ".join(child.last_lines(3))
-    return f"the worker ended with status {child.poll()} before the run was done: {said}"
+    return f"{child.ending('the worker')}; the run was not done"
 
 
 def _new_directory(request: Request, protocol: str) -> Path:

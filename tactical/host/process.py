@@ -22,6 +22,11 @@ from typing import IO
 SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 
 
+# Of a command's output in a message, and of a log in a reason; the rest is where it was written.
+_TOLD_LINES = 10
+_TOLD_CHARACTERS = 300
+
+
 class CommandError(Exception):
     """A command that could not be started, ran out of time or ended with another status than 0.
 
@@ -42,8 +47,13 @@ class CommandError(Exception):
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
-        said = (stderr.strip() or stdout.strip()).splitlines()
-        super().__init__(f"`{shlex.join(argv)}` {problem}" + (f": {said[-1]}" if said else ""))
+        said = [line.strip() for line in (stderr.strip() or stdout.strip()).splitlines()]
+        if len(said) > _TOLD_LINES:
+            # The first lines name the fault, the last what became of it.
+            half = _TOLD_LINES // 2
+            said[half:-half] = ["…"]
+        told = " / ".join(filter(None, said))
+        super().__init__(f"`{shlex.join(argv)}` {problem}" + (f": {told}" if told else ""))
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,16 @@ class Completed:
     status: int
     stdout: str
     stderr: str
+
+
+def how_ended(status: int) -> str:
+    """An exit status in words, to follow "ended": ``with status 3``, ``by SIGKILL``."""
+    if status >= 0:
+        return f"with status {status}"
+    try:
+        return f"by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"by signal {-status}"
 
 
 def search_path() -> str:
@@ -117,7 +137,7 @@ def run(
         process.wait()
         raise
     if check and process.returncode != 0:
-        problem = f"ended with status {process.returncode}"
+        problem = f"ended {how_ended(process.returncode)}"
         raise CommandError(argv, process.returncode, stdout, stderr, problem)
     return Completed(tuple(argv), process.returncode, stdout, stderr)
 
@@ -147,6 +167,8 @@ class Child:
         How to ask for an orderly end; SIGTERM to the child when left out.
     on_end : callable, optional
         Called once when the end of the child has been seen by `wait` or `stop`.
+    meaning : callable, optional
+        What an exit status means, where it is not that of the command; None where it is.
     """
 
     def __init__(
@@ -158,12 +180,14 @@ class Child:
         environment: Mapping[str, str] | None = None,
         ask_to_stop: Callable[[Child], None] | None = None,
         on_end: Callable[[], None] | None = None,
+        meaning: Callable[[int], str | None] | None = None,
     ) -> None:
         self.argv = tuple(argv)
         self.log_path = log_path
         self.failure: str | None = None
         self._ask_to_stop = ask_to_stop
         self._on_end = on_end
+        self._meaning = meaning
         self._ended = False
         self._log: IO[bytes] = log_path.open("ab")
         bound = ["setpriv", "--pdeathsig", death_signal.name.removeprefix("SIG"), *argv]
@@ -241,6 +265,19 @@ class Child:
             log.seek(max(0, log.tell() - 16384))
             text = log.read().decode(errors="replace")
         return [line for line in text.splitlines() if line.strip()][-count:]
+
+    def ending(self, name: str) -> str:
+        """How it ended, with the last that it said; `name` is what to call it."""
+        if self.failure:
+            return self.failure
+        status = self.poll()
+        if status is None:
+            return f"{name} still runs"
+        how = self._meaning(status) if self._meaning is not None else None
+        said = " / ".join("".join(filter(str.isprintable, text)) for text in self.last_lines(3))
+        if len(said) > _TOLD_CHARACTERS:
+            said = f"…{said[-_TOLD_CHARACTERS:]}"
+        return (how or f"{name} ended {how_ended(status)}") + (f": {said}" if said else "")
 
     def kill_unless(self, happened: Callable[[], bool], within_s: float, reason: str) -> None:
         """Kill the child for `reason` if `happened()` is not true within the time limit."""

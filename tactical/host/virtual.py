@@ -25,10 +25,18 @@ from tactical.host.environment import (
     worker_environment,
 )
 from tactical.host.machine import HostError
-from tactical.host.process import SYSTEM_DIRECTORIES, Child, CommandError, run, search_path
+from tactical.host.process import (
+    SYSTEM_DIRECTORIES,
+    Child,
+    CommandError,
+    how_ended,
+    run,
+    search_path,
+)
 
 HERE = Path(__file__).resolve().parent
 UP_MARK = b"tactical: guest is up"
+FAILURE_STATUS = 255  # of virtme-run when QEMU ends without a status of the command
 BOOT_LIMIT_S = 300.0  # a loaded two-core machine needed 75 s in software
 
 # Where the guest finds its command; see guest.sh.
@@ -166,6 +174,7 @@ class VirtualMachine:
                 environment=environment,
                 ask_to_stop=Child.close_stdin,
                 on_end=lambda: shutil.rmtree(str(temporary), ignore_errors=True),
+                meaning=_own_failure,
             )
         except BaseException as error:
             if temporary is not None:
@@ -185,6 +194,15 @@ class VirtualMachine:
             f"the virtual machine (kernel {self.kernel}) did not boot within {BOOT_LIMIT_S:g} s",
         )
         return child
+
+
+def _own_failure(status: int) -> str | None:
+    """What a status means that is not the command's."""
+    if status < 0:
+        return f"the virtual machine ended (virtme-run ended {how_ended(status)})"
+    if status == FAILURE_STATUS:
+        return "the virtual machine ended (QEMU or its kernel failed or was killed)"
+    return None
 
 
 def _script() -> str:

@@ -142,3 +142,27 @@ def test_a_child_does_not_outlive_this_process(tmp_path, number, death_signal):
         parent.stdout.close()
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+def test_the_first_lines_of_much_output_are_in_the_message_and_all_in_the_error():
+    with pytest.raises(CommandError) as caught:
+        run(["sh", "-c", "echo fault >&2; seq 500 >&2; exit 1"], timeout_s=10)
+    assert ": fault / 1 / 2 / 3 / 4 / … / 496 / 497 / 498 / 499 / 500" in str(caught.value)
+    assert len(caught.value.stderr.splitlines()) == 501
+
+
+def test_the_end_of_a_child_is_told_with_the_name_of_the_signal_and_little_of_its_log(tmp_path):
+    script = "printf 'x%.0s' $(seq 5000); echo; echo the last; kill -9 $$"
+    child = Child(["sh", "-c", script], tmp_path / "log")
+    child.wait(10)
+    told = child.ending("the worker")
+    assert told.startswith("the worker ended by SIGKILL: …xxx")
+    assert told.endswith("/ the last")
+    assert len(told) < 400
+
+
+def test_a_status_that_is_not_of_the_command_has_its_own_meaning(tmp_path):
+    meaning = {255: "the machine failed"}.get
+    child = Child(["sh", "-c", "exit 255"], tmp_path / "log", meaning=meaning)
+    child.wait(10)
+    assert child.ending("the worker") == "the machine failed"

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -82,6 +83,36 @@ def test_too_many_writable_directories_are_refused_before_the_kernel_cuts_them()
     directories = [Path("/tmp") / ("x" * 120) / str(number) for number in range(10)]
     with pytest.raises(HostError, match="10 writable directories need about"):
         VirtualMachine("6.1.0", kvm=False).command(["true"], directories)
+
+
+@pytest.mark.parametrize("strange", [",", "=", "'", '"', ":", "$", "\\", "%", "\n", "ö", "*"])
+def test_directories_that_the_guest_cannot_be_told_are_refused(tmp_path, monkeypatch, strange):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    guest = VirtualMachine("6.1.0", kvm=False)
+    directory = tmp_path / f"a{strange}b"
+    for refuse in (
+        lambda: guest.check([directory]),
+        lambda: guest.command(["true"], [directory]),
+        lambda: guest.start(["true"], [directory], tmp_path / "log"),
+    ):
+        with pytest.raises(HostError, match="cannot be made writable in a virtual machine"):
+            refuse()
+    assert list(tmp_path.iterdir()) == []
+    guest.check([tmp_path / "run 1"])
+
+
+def test_a_start_without_a_log_is_refused_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    guest = VirtualMachine("6.1.0", kvm=False)
+    with pytest.raises(HostError, match="No such file"):
+        guest.start(["true"], [tmp_path], tmp_path / "absent" / "log")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_end_of_the_machine_is_not_taken_for_that_of_the_command():
+    assert "the virtual machine ended" in str(virtual._own_failure(virtual.FAILURE_STATUS))
+    assert "virtme-run ended by SIGKILL" in str(virtual._own_failure(-9))
+    assert virtual._own_failure(1) is None
 
 
 @needs_virtual_machine

@@ -1,6 +1,14 @@
 """Counter samples from the text the controller writes to a column file."""
 
+import json
 from pathlib import Path
+from typing import Any
+
+from analysis.replacing import replacing
+from analysis.rundirectory import count, number, read_lines
+
+_COUNTS = ("queue_id", "tx_bytes", "tx_packets", "tx_errors", "rx_bytes", "rx_packets")
+_TIMES = ("t_s", "t_mono_s")
 
 
 def collect(run_directory: str | Path) -> Path | None:
@@ -23,17 +31,32 @@ def collect(run_directory: str | Path) -> Path | None:
     """
     import pandas
 
-    from analysis.rundirectory import read_lines
-
     directory = Path(run_directory)
     rows = read_lines(directory / "samples.jsonl")
     if not rows:
         return None
-    table = pandas.DataFrame.from_records(rows)
-    for column in ("queue_id", "tx_bytes", "tx_packets", "tx_errors", "rx_bytes", "rx_packets"):
-        if column in table:
-            # Nullable integers: a port's line has no queue.
-            table[column] = pandas.to_numeric(table[column], errors="coerce").astype("Int64")
+    table = pandas.DataFrame(
+        {
+            name: pandas.Series(values, dtype=kind)
+            for name in dict.fromkeys(key for row in rows for key in row)
+            for values, kind in [_column(name, [row.get(name) for row in rows])]
+        }
+    )
     target = directory / "samples.parquet"
-    table.to_parquet(target, index=False)
+    # As streams: a path may be no UTF-8, which Arrow cannot open.
+    with replacing(target) as fresh, fresh.open("wb") as stream:
+        table.to_parquet(stream, index=False)
     return target
+
+
+def _column(name: str, values: list[Any]) -> tuple[list[Any], str]:
+    """Values of one type, and the type; in damaged files a column has values of several."""
+    if name in _COUNTS:
+        # Nullable integers: a port's line has no queue.
+        return [count(value) for value in values], "Int64"
+    present = [value for value in values if value is not None]
+    if name in _TIMES or all(number(value) is not None for value in present):
+        return [number(value) for value in values], "Float64"
+    return [
+        value if value is None or isinstance(value, str) else json.dumps(value) for value in values
+    ], "object"

@@ -25,6 +25,7 @@ from analysis.figures import (
     worst_later,
 )
 from analysis.plots import LINES, Plot, comparison, delays, queue_rates, throughput
+from analysis.replacing import write_text
 from analysis.result import RunResult, UserResult
 from analysis.run import analyse
 from analysis.rundirectory import number as json_number
@@ -124,7 +125,7 @@ def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
     """
     results = in_order([each if isinstance(each, RunResult) else analyse(each) for each in runs])
     target = Path(path)
-    target.write_text(_page(results), encoding="utf-8")
+    write_text(target, _page(results))
     return target
 
 

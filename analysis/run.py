@@ -15,6 +15,7 @@ from analysis.measure import (
     User,
     measure_user,
 )
+from analysis.replacing import write_text
 from analysis.result import (
     Band,
     CaptureQuality,
@@ -27,6 +28,7 @@ from analysis.rundirectory import (
     Event,
     JsonObject,
     RunDirectory,
+    check_regular,
     count,
     items,
     mapping,
@@ -162,7 +164,7 @@ def write(run_directory: str | Path) -> RunResult:
     """
     result = analyse(run_directory)
     text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
-    (Path(run_directory) / "result.json").write_text(text)
+    write_text(Path(run_directory) / "result.json", text)
     return result
 
 
@@ -265,6 +267,7 @@ def _recorded(
     found: list[Capture | None] = []
     for relative in paths:
         try:
+            check_regular(files.path / relative)
             found.append(read(files.path / relative))
         except (OSError, ValueError) as error:
             reason = "is missing" if isinstance(error, FileNotFoundError) else f"({error})"

@@ -1,12 +1,18 @@
 """The files of a run directory, read as far as they are there and intact."""
 
+import errno
 import json
+import stat
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 JsonObject = dict[str, Any]
+
+# No file of a run nests its data this deep or counts this far; what does is damaged.
+_DEEPEST = 30
+_LARGEST_INTEGER = 2**63
 
 
 class RunDirectoryError(Exception):
@@ -93,10 +99,12 @@ def read_run(path: Path) -> RunDirectory:
     remarks: list[str] = []
     described: JsonObject = {}
     try:
-        described = tomllib.loads((path / "run.toml").read_text())
+        described = _plain(tomllib.loads(_text(path / "run.toml", errors="strict")))
     except FileNotFoundError:
         remarks.append("run.toml is missing")
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        remarks.append(f"run.toml cannot be read: {error.strerror}")
+    except (ValueError, RecursionError) as error:
         remarks.append(f"run.toml cannot be read: {error}")
     lines = _lines(path / "events.jsonl", remarks)
     events_known = bool(lines) or _is_empty(path / "events.jsonl")
@@ -135,20 +143,52 @@ def _flat(table: JsonObject, prefix: str = "") -> JsonObject:
     return found
 
 
+def check_regular(file: Path) -> None:
+    """Refuse what is no regular file: a named pipe would be waited for, a device never ends.
+
+    Raises
+    ------
+    OSError
+        It is another kind of file, or there is none.
+    """
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", str(file))
+
+
+def _text(file: Path, errors: str = "replace") -> str:
+    check_regular(file)
+    return file.read_text(encoding="utf-8", errors=errors)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """A parsed value without what could not be written again, or would exhaust the stack."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode(errors="replace").decode()
+    if isinstance(value, int):
+        return value if abs(value) < _LARGEST_INTEGER else None
+    if isinstance(value, dict | list) and depth > _DEEPEST:
+        return None
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each, depth + 1) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each, depth + 1) for each in value]
+    return value
+
+
 def _is_empty(file: Path) -> bool:
     return file.is_file() and file.stat().st_size == 0
 
 
 def _object(file: Path, remarks: list[str]) -> JsonObject:
     try:
-        found = json.loads(file.read_text(errors="replace"))
+        found = _plain(json.loads(_text(file)))
     except FileNotFoundError:
         remarks.append(f"{file.name} is missing")
         return {}
     except OSError as error:
         remarks.append(f"{file.name} cannot be read: {error.strerror}")
         return {}
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         remarks.append(f"{file.name} is no JSON: {error}")
         return {}
     if not isinstance(found, dict):
@@ -160,7 +200,7 @@ def _object(file: Path, remarks: list[str]) -> JsonObject:
 def _lines(file: Path, remarks: list[str], *, optional: bool = False) -> list[JsonObject]:
     """Objects of a JSON-lines file; a last line that was cut off is normal after a crash."""
     try:
-        text = file.read_text(errors="replace")
+        text = _text(file)
     except FileNotFoundError:
         if not optional:
             remarks.append(f"{file.name} is missing")
@@ -174,8 +214,8 @@ def _lines(file: Path, remarks: list[str], *, optional: bool = False) -> list[Js
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
-        except json.JSONDecodeError:
+            value = _plain(json.loads(line))
+        except (ValueError, RecursionError):
             bad += 1
             continue
         if isinstance(value, dict):
@@ -261,8 +301,10 @@ def _parquet(file: Path, remarks: list[str]) -> list[JsonObject]:
     import pandas
 
     try:
-        table = pandas.read_parquet(file)
-    except (OSError, ValueError) as error:
+        check_regular(file)
+        with file.open("rb") as stream:
+            table = pandas.read_parquet(stream)
+    except Exception as error:  # noqa: BLE001 - damage has many names there
         remarks.append(f"{file.name} cannot be read: {error}")
         return []
     return [{str(key): value for key, value in row.items()} for row in table.to_dict("records")]

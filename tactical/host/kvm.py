@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tactical.faults import cache_directory
 from tactical.host import packages
 from tactical.host.kernels import Kernel
 from tactical.host.process import CommandError, run
@@ -76,8 +77,7 @@ def _boot(qemu: str, kernel: Kernel) -> KvmProbe:
 
 
 def _cache_path() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tactical" / "kvm.json"
+    return cache_directory() / "kvm.json"
 
 
 def _recall(key: str) -> KvmProbe | None:

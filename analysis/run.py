@@ -1,6 +1,7 @@
 """From a run directory to its result."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -109,7 +110,8 @@ def analyse(run_directory: str | Path) -> RunResult:
     return RunResult(
         state=state,
         reason=reason,
-        run=files.path.resolve().name,
+        # A directory may have a name that is no text.
+        run=os.fsencode(files.path.resolve().name).decode(errors="backslashreplace"),
         scenario=str(files.run.get("scenario", "")),
         protocol=protocol,
         seed=count(files.run.get("seed")),

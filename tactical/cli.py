@@ -416,19 +416,28 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other runs have theirs
             problems[run_dir] = _why(error)
     report: Path | None = None
+    incomplete = False
     if results and stopped is None:
         found = list(results.values())
         report = output or next(iter(results)) / "report.html"
+        fresh: Path | None = None
         try:
             if output is None and len(found) > 1:
                 directory = run_dirs[0].absolute().parent
-                report = _new_file(directory, _comparison_name(found))
+                report = fresh = _new_file(directory, _comparison_name(found))
             if output is not None or len(found) > 1:
                 analysis.report(found, report)
+            fresh = None
         except KeyboardInterrupt as interrupt:
-            stopped = interrupt
+            report, stopped = None, interrupt
         except OSError as error:
             raise Refused(f"{report} cannot be written: {error.strerror or error}") from error
+        except Exception as error:  # noqa: BLE001 - the runs have their own reports
+            print(f"tactical: {report} cannot be made: {_why(error)}", file=sys.stderr)
+            report, incomplete = None, True
+        finally:
+            if fresh is not None:
+                fresh.unlink(missing_ok=True)
     documents: list[dict[str, Any]] = []
     for run_dir in run_dirs:
         document: dict[str, Any] = {"directory": str(run_dir), "report": report and str(report)}
@@ -451,7 +460,7 @@ def _judge(run_dirs: Sequence[Path], as_json: bool, output: Path | None) -> int:
         print(f"tactical: {entry['directory']} failed: {reason}", file=sys.stderr)
     if stopped is not None:
         raise stopped
-    return FAILED if failed else 0
+    return FAILED if failed or incomplete else 0
 
 
 def _analyse(run_dir: Path) -> RunResult:

@@ -87,6 +87,23 @@ def test_a_fault_of_the_program_is_one_sentence(run_dirs, monkeypatch, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
+def test_a_comparison_that_fails_leaves_the_results(run_dirs, monkeypatch, capsys):
+    real = analysis.report
+
+    def write(results: list[analysis.RunResult], path: Path) -> Path:
+        if len(results) > 1:
+            raise TypeError("no comparison")
+        return real(results, path)
+
+    monkeypatch.setattr(analysis, "report", write)
+    assert report(*run_dirs) == 1
+    said = capsys.readouterr()
+    assert "cannot be made: TypeError (no comparison)" in said.err
+    assert "Report:" not in said.out
+    assert "failed" in said.out
+    assert not list(Path().glob("*.html"))
+
+
 def test_an_output_that_is_full_or_has_no_reader_is_refused(run_dirs, capsys):
     os.mkfifo("pipe")
     for output in ("/dev/full", "pipe", "."):

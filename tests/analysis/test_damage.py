@@ -83,7 +83,9 @@ def test_a_directory_whose_name_is_no_text_is_analysed(copy):
     strange = copy.with_name(os.fsdecode(b"run-\xff"))
     shutil.move(copy, strange)
     (strange / "samples.jsonl").write_text(ODD)
-    assert everything(strange).users
+    result = everything(strange)
+    assert result.run == "run-\\xff"
+    report([result, result], strange / "comparison.html")
 
 
 def test_a_report_into_a_device_or_an_unread_pipe_fails_and_replaces_nothing(copy, tmp_path):

@@ -15,6 +15,7 @@ import json
 import re
 import shlex
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -369,7 +370,11 @@ def _solve(options: argparse.Namespace) -> int:
 def _report(options: argparse.Namespace) -> int:
     run_dirs = []
     for path in dict.fromkeys(options.runs):
-        if (path / "run.toml").is_file():
+        try:
+            described = (path / "run.toml").is_file()
+        except OSError as error:  # a name too long, a directory of somebody else
+            raise Refused(f"{path} cannot be read: {error.strerror}") from error
+        if described:
             run_dirs.append(path)
         elif _is_page(path):
             print(f"tactical: {path} is a report, not a run; left out", file=sys.stderr)
@@ -378,8 +383,11 @@ def _report(options: argparse.Namespace) -> int:
     if not run_dirs:
         raise Refused("there is no run directory among what was given, only reports")
     output = options.output
-    if output is not None and not output.parent.is_dir():
-        raise Refused(f"--output {output}: there is no directory {output.parent}")
+    try:
+        if output is not None and not output.parent.is_dir():
+            raise Refused(f"--output {output}: there is no directory {output.parent}")
+    except OSError as error:
+        raise Refused(f"--output {output} cannot be used: {error.strerror}") from error
     return _judge(run_dirs, options.json, output)
 
 
@@ -517,13 +525,17 @@ def _new_file(directory: Path, name: str) -> Path:
 
 def _load(options: argparse.Namespace) -> scenarios.Experiment:
     config = options.config
-    if config is not None and not config.is_file():
-        problem = "there is no such file"
-        if config.is_dir():
-            problem = "is a directory, not a TOML file"
-        elif config.exists():
-            problem = "is no regular file"
-        raise Refused(f"--config {config}: {problem}")
+    if config is not None:
+        try:
+            mode = config.stat().st_mode
+        except FileNotFoundError:
+            raise Refused(f"--config {config}: there is no such file") from None
+        except OSError as error:
+            raise Refused(f"--config {config} cannot be read: {error.strerror}") from error
+        if stat.S_ISDIR(mode):
+            raise Refused(f"--config {config} is a directory, not a TOML file")
+        if not stat.S_ISREG(mode):
+            raise Refused(f"--config {config} is no regular file")
     return scenarios.load(options.scenario, options.overrides, options.config)
 
 

@@ -119,6 +119,14 @@ def test_a_configuration_that_is_no_file_is_called_so(capsys):
         assert problem in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "line", ["report {0}", "report first --output {0}/x", "check direct-move --config {0}"]
+)
+def test_a_path_that_no_file_can_have_is_refused(run_dirs, capsys, line):
+    assert cli.main(line.format("x" * 300).split()) == 2
+    assert "File name too long" in capsys.readouterr().err
+
+
 PROBLEMS = doctor.virtual_problems()
 needs_virtual_machine = pytest.mark.skipif(
     bool(PROBLEMS), reason=f"no virtual machine here: {', '.join(PROBLEMS)}"

@@ -142,7 +142,9 @@ def controller(
     """A controller for the planned network runs inside the block, in its own process."""
     file = run_dir / "network.json"
     description.save(controlled_network(plan, scenario), file)
-    argv = [sys.executable, "-m", "tactical.controller", "--network", str(file)]
+    # os-ken imports eventlet even where it is not used, and eventlet warns of itself.
+    argv = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
+    argv += ["--network", str(file)]
     argv += ["--port", str(OPENFLOW_PORT), "--ovsdb", ovsdb]
     process = ControllerProcess(
         Process(argv, run_dir / "logs" / "controller.log", piped=True), events

@@ -198,10 +198,6 @@ class Connection:
     last_ns: int
     closed: str
 
-    def carrying(self, forward: bool) -> DataFlow:
-        """The data flow of one direction."""
-        return self.forward if forward else self.backward
-
 
 def token_and_initial_sequence(key: int, version: int) -> tuple[int, int]:
     """Token and initial data sequence number that belong to a key.

@@ -18,7 +18,7 @@ MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
 
 SEND_BUFFER_BYTES = 1 << 20
-"""Largest send buffer of a connection: three round trips of 3 Mbit/s over a satellite.
+"""Largest send buffer of a connection: five round trips of 3 Mbit/s over a satellite.
 
 The kernel's own 4 MiB hold half a minute of what two users send over 1 Mbit/s, and a user that
 had to hand over to such a link would see its data arrive that much later.
@@ -266,7 +266,7 @@ def owned_rows(table: str) -> Command:
 def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
     """iperf3 on either side of a user's connection; under MPTCP through mptcpize(8)."""
     transfer = next(t for t in plan.transfers if t.user == user)
-    argv = ["mptcpize", "run"] if transfer.multipath else []
+    argv = ["mptcpize", "run"] if plan.multipath else []
     argv += ["iperf3", "--json", "--version4", "--port", str(transfer.port)]
     if server:
         return Command((*argv, "--server", "--one-off"), plan.host.node)

@@ -133,7 +133,6 @@ class Transfer:
     duration_s: float
     block_bytes: int
     congestion_control: str
-    multipath: bool
 
 
 @dataclass(frozen=True)
@@ -299,7 +298,6 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
                 duration_s=traffic.duration_s,
                 block_bytes=traffic.block_bytes,
                 congestion_control=traffic.congestion_control,
-                multipath=protocol != "sptcp",
             )
             for index, traffic in enumerate(scenario.traffic)
         ),

@@ -154,7 +154,7 @@ def test_a_capture_that_begins_in_the_middle(data: Path) -> None:
     found = {}
     for each in connections(rest):
         user = each.server if each.client.port == 5201 else each.client
-        found[user.port] = (each, each.carrying(each.client.port != 5201))
+        found[user.port] = (each, each.forward if each.client.port != 5201 else each.backward)
     bulky = {port: size for port, size in expected.items() if size > 10_000}
     assert len(bulky) == 2
     for port, size in bulky.items():

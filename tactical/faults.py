@@ -1,4 +1,4 @@
-"""Faults of the program itself: one sentence for the user, the traceback for whoever mends it."""
+"""What went wrong, as one sentence for the user; of the program's own faults also the traceback."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from pathlib import Path
 VARIABLE = "TACTICAL_TRACEBACK"
 _LOG_LIMIT_BYTES = 1_000_000
 _TEXT_LIMIT = 200
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text is the one sentence for the user."""
 
 
 def cache_directory() -> Path:

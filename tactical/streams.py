@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 import contextlib
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
 # What our tables and sentences use beyond ASCII, and how it reads without.
 _PLAIN = {
@@ -144,3 +145,19 @@ def prepared() -> Iterator[Tolerant]:
         yield output
     finally:
         sys.stdout, sys.stderr = before
+
+
+def as_json(document: Any) -> str:
+    """One JSON document, for people to read too.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite: JSON has no such numbers.
+    """
+    return json.dumps(document, indent=2, allow_nan=False)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    print(as_json(document))

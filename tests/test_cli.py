@@ -20,6 +20,7 @@ from tactical.host import doctor
 from tactical.host.native import NativeMachine
 from tactical.host.packages import find_command
 from tactical.progress import PlainLines, reporter
+from tactical.signals import Stopped, stopped_by_signals
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 CONFIG_ERROR = "[satcom]\ndelay_s = 'long'\n"
@@ -220,7 +221,7 @@ def test_a_chosen_output_is_written_there(run_dirs, capsys):
 
 def test_a_run_that_is_stopped_says_at_once_what_it_waits_for(capfd):
     said = ""
-    with pytest.raises(cli.Stopped) as stopped, cli._stopped_by_signals("stopping…"):
+    with pytest.raises(Stopped) as stopped, stopped_by_signals("stopping…"):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
             pytest.fail("the signal is not heeded")
@@ -239,7 +240,7 @@ def test_a_run_that_is_stopped_says_at_once_what_it_waits_for(capfd):
 def test_signals_that_are_ignored_stay_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with cli._stopped_by_signals():
+        with stopped_by_signals():
             os.kill(os.getpid(), signal.SIGHUP)
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:

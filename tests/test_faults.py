@@ -9,6 +9,7 @@ import pytest
 
 import analysis
 from tactical import cli
+from tactical.commands import run
 from tactical.host import doctor
 
 
@@ -144,9 +145,9 @@ def test_a_runs_directory_that_a_guest_cannot_have_is_refused_before_it_is_made(
 def test_a_runs_directory_that_cannot_be_written_is_refused():
     # Not even root makes a directory there.
     with pytest.raises(cli.Refused, match=r"cannot be (written|made)"):
-        cli._check_writable(Path("/proc"), Path("/proc"))
+        run._check_writable(Path("/proc"), Path("/proc"))
 
 
 def test_the_probe_of_a_runs_directory_leaves_it_empty(directory):
-    cli._check_writable(Path("runs"), Path("runs/direct-move"))
+    run._check_writable(Path("runs"), Path("runs/direct-move"))
     assert list(Path("runs/direct-move").iterdir()) == []

@@ -1,15 +1,16 @@
-"""The command `tactical solve`: flow deviation on a network in a file."""
+"""`tactical solve`: flow deviation on a network in a file."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import fdm
+from tactical.faults import Refused
+from tactical.streams import print_json
 
+SUMMARY = "split the demands on a network for the least delay"
 EXAMPLES = """\
 FILE is a JSON object: `nodes`, `links` (tail, head, capacity_bps, delay_s), `commodities` (origin,
 destination, demand_bps) and, optionally, `packet_bits`; see docs/flow-deviation.md.
@@ -21,10 +22,6 @@ examples:
 """
 
 _ROWS = 40
-
-
-class SolveError(Exception):
-    """What was asked for cannot be done; the text is one sentence for the user."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,11 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, as_json: Callable[[Any], str]) -> int:
+def run(options: argparse.Namespace) -> int:
     """Solve, print, draw; the exit status."""
     picture: Path | None = options.picture
     if picture is not None and picture.suffix not in (".svg", ".png", ".pdf"):
-        raise SolveError(f"--picture {picture}: the name must end in .svg, .png or .pdf")
+        raise Refused(f"--picture {picture}: the name must end in .svg, .png or .pdf")
     try:
         instance = fdm.load(options.file)
         clock = time.perf_counter()
@@ -94,16 +91,16 @@ def run(options: argparse.Namespace, as_json: Callable[[Any], str]) -> int:
         )
         elapsed_s = time.perf_counter() - clock
     except ValueError as error:
-        raise SolveError(str(error)) from error
+        raise Refused(str(error)) from error
     if picture is not None:
         from tactical.picture import draw
 
         try:
             draw(instance, solution, picture)
         except OSError as error:
-            raise SolveError(f"--picture {picture} cannot be written: {error.strerror}") from error
+            raise Refused(f"--picture {picture} cannot be written: {error.strerror}") from error
     if options.json:
-        print(as_json({"name": instance.name, **solution.as_dict(), "solve_time_s": elapsed_s}))
+        print_json({"name": instance.name, **solution.as_dict(), "solve_time_s": elapsed_s})
     else:
         print(table(instance, solution))
         if picture is not None:

@@ -1,0 +1,143 @@
+"""`tactical run`: make runs of an experiment, analyse them, compare the protocols."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import scenarios
+from tactical.faults import Refused
+from tactical.host.choice import BACKENDS, choose
+from tactical.judging import judge
+from tactical.progress import reporter
+from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
+from tactical.signals import stopped_by_signals
+from tactical.streams import print_json
+
+if TYPE_CHECKING:
+    from tactical.experiment import Progress, Request
+
+SUMMARY = "run an experiment, analyse it, compare the protocols"
+EXAMPLES = """\
+KEY=VALUE changes a parameter; `tactical check SCENARIO` lists them with units and bounds. --config
+takes a TOML file of them, also the run.toml of an earlier run, of which it repeats the parameters
+but neither seed, protocol nor backend: give --seed, --protocol and --backend for these. --set wins
+over --config.
+
+A run takes its scenario's duration and about a minute more. In a virtual machine it needs a
+processor to itself; where it had none, it is marked OVERLOADED.
+
+examples:
+  tactical run direct-move
+  tactical run direct-move --protocol mptcp --set traffic.congestion_control=bbr
+  tactical run direct-move --set uav.rate_bps=2e6 --set duration_s=200 --backend vm
+  tactical run direct-move --config RUN/run.toml --seed 7 --protocol fdm --json > results.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    add_scenario_arguments(parser)
+    parser.add_argument(
+        "--protocol",
+        choices=[*scenarios.PROTOCOLS, "all"],
+        default="all",
+        help="sptcp: one TCP connection that hands over; mptcp: the kernel's multipath TCP; "
+        "fdm: multipath TCP in queues set by flow deviation; all: each in turn (default)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default="auto",
+        help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
+        "it works (default)",
+    )
+    parser.add_argument(
+        "--runs-dir",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where run directories are made (default: runs)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print every privileged command and do nothing"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run each protocol in turn; fails if one of the runs did."""
+    from tactical import experiment as lifecycle
+    from tactical.dry_run import dry_run
+
+    experiment = load(options)
+    scenario = experiment.build(options.seed)
+    check_layout(scenario)
+    machine = choose(options.backend)
+    protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
+    requests = [
+        lifecycle.Request(experiment, protocol, options.seed, machine.name, options.runs_dir)
+        for protocol in protocols
+    ]
+    if options.dry_run:
+        commands = dry_run(requests)
+        if options.json:
+            print_json({"commands": commands})
+        else:
+            print("\n".join(commands))
+        return 0
+    parent = _runs_directory(options.runs_dir, scenario.name)
+    machine.check([parent])
+    _check_writable(options.runs_dir, parent)
+    run_dirs, stopped = _execute(requests, scenario.duration_s)
+    status = judge(run_dirs, as_json=options.json)
+    if stopped is not None:
+        raise stopped
+    return status
+
+
+def _execute(
+    requests: Sequence[Request], duration_s: float
+) -> tuple[list[Path], KeyboardInterrupt | None]:
+    """Make the runs; when interrupted, whatever directories there are and the interrupt."""
+    from tactical import experiment as lifecycle
+
+    seen: dict[Path, None] = {}
+    notice = (
+        f"stopping… the network is taken down ({lifecycle.STOP_GRACE_S:g} s at most), "
+        "then what was recorded is analysed"
+    )
+    with (
+        reporter([request.protocol for request in requests], duration_s) as show,
+        stopped_by_signals(notice),
+    ):
+
+        def note(step: Progress) -> None:
+            seen[step.run_dir] = None
+            show(step)
+
+        try:
+            return lifecycle.execute(requests, progress=note), None
+        except KeyboardInterrupt as interrupt:
+            return list(seen), interrupt
+
+
+def _runs_directory(runs_dir: Path, scenario: str) -> Path:
+    """The directory in which the runs get theirs, which need not exist."""
+    try:
+        return runs_dir.resolve() / scenario
+    except (OSError, RuntimeError) as error:  # RuntimeError: symbolic links in a circle
+        raise Refused(f"--runs-dir {runs_dir} cannot be used: {error}") from error
+
+
+def _check_writable(runs_dir: Path, parent: Path) -> None:
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"--runs-dir {runs_dir} cannot be made: {error.strerror}") from error
+    try:
+        Path(tempfile.mkdtemp(prefix=".writable-", dir=parent)).rmdir()
+    except OSError as error:
+        raise Refused(f"--runs-dir {runs_dir} cannot be written: {error.strerror}") from error

@@ -1,0 +1,139 @@
+"""Runs judged: each analysed, all compared in one table and one report."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tactical import faults
+from tactical.faults import Refused
+from tactical.outcome import FAILED
+from tactical.streams import print_json
+
+if TYPE_CHECKING:
+    from analysis import RunResult
+
+
+def judge(run_dirs: Sequence[Path], *, as_json: bool, output: Path | None = None) -> int:
+    """Analyse runs, print the comparison, and write the report; the exit status.
+
+    Each run is analysed and its files are written before the next one's turn: what goes wrong
+    with one, and a signal, leave the others as they are.
+    """
+    import analysis
+
+    if not run_dirs:
+        return FAILED
+    results: dict[Path, RunResult] = {}
+    problems: dict[Path, str] = {}
+    stopped: KeyboardInterrupt | None = None
+    for run_dir in run_dirs:
+        try:
+            results[run_dir] = _analyse(run_dir)
+        except KeyboardInterrupt as interrupt:
+            stopped = interrupt
+            break
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other runs have theirs
+            problems[run_dir] = _why(error)
+    report: Path | None = None
+    incomplete = False
+    if results and stopped is None:
+        found = list(results.values())
+        report = output or next(iter(results)) / "report.html"
+        fresh: Path | None = None
+        try:
+            if output is None and len(found) > 1:
+                directory = run_dirs[0].absolute().parent
+                report = fresh = _new_file(directory, _comparison_name(found))
+            if output is not None or len(found) > 1:
+                analysis.report(found, report)
+            fresh = None
+        except KeyboardInterrupt as interrupt:
+            report, stopped = None, interrupt
+        except OSError as error:
+            raise Refused(f"{report} cannot be written: {error.strerror or error}") from error
+        except Exception as error:  # noqa: BLE001 - the runs have their own reports
+            print(f"tactical: {report} cannot be made: {_why(error)}", file=sys.stderr)
+            report, incomplete = None, True
+        finally:
+            if fresh is not None:
+                fresh.unlink(missing_ok=True)
+    documents: list[dict[str, Any]] = []
+    for run_dir in run_dirs:
+        document: dict[str, Any] = {"directory": str(run_dir), "report": report and str(report)}
+        if run_dir in results:
+            document |= results[run_dir].to_json()
+        else:
+            again = f"; `tactical report {shlex.quote(str(run_dir))}` does it"
+            reason = problems.get(run_dir, f"stopped before its end{again}")
+            document |= {"state": "failed", "reason": f"not analysed: {reason}"}
+        documents.append(document)
+    if as_json:
+        print_json(documents)
+    elif results:
+        print(analysis.table(list(results.values())))
+        if report is not None:
+            print(f"Report: {report}")
+    failed = [entry for entry in documents if entry.get("state") != "done"]
+    for entry in failed:
+        reason = " ".join(str(entry.get("reason") or "no reason was recorded").split())
+        print(f"tactical: {entry['directory']} failed: {reason}", file=sys.stderr)
+    if stopped is not None:
+        raise stopped
+    return FAILED if failed or incomplete else 0
+
+
+def _analyse(run_dir: Path) -> RunResult:
+    """Analyse one run and write its files."""
+    import analysis
+
+    try:
+        analysis.collect(run_dir)
+    except Exception as error:  # noqa: BLE001
+        # The columns are a convenience; the analysis reads what they are made from.
+        print(f"tactical: {run_dir}: no samples.parquet: {_why(error)}", file=sys.stderr)
+    result = analysis.write(run_dir)
+    analysis.report([result], run_dir / "report.html")
+    return result
+
+
+def _why(error: Exception) -> str:
+    from analysis import RunDirectoryError
+
+    if isinstance(error, RunDirectoryError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return faults.explained(error)
+
+
+def _comparison_name(results: Sequence[RunResult]) -> str:
+    """What the runs are, without the suffix: when, how many, protocols, seeds, parameters."""
+    seeds = list(dict.fromkeys(result.seed for result in results))
+    settings = list(dict.fromkeys(result.fingerprint for result in results))
+    parts = [
+        results[0].run.partition("-")[0],
+        f"comparison-of-{len(results)}",
+        "+".join(dict.fromkeys(result.protocol for result in results)),
+        str(seeds[0]) if len(seeds) == 1 else f"{len(seeds)}-seeds",
+        settings[0] if len(settings) == 1 else f"{len(settings)}-settings",
+    ]
+    # A damaged run.toml may say anything.
+    return re.sub(r"[^\w.+-]+", "_", "-".join(filter(None, parts)))[:200]
+
+
+def _new_file(directory: Path, name: str) -> Path:
+    """Make an HTML file that was not there before: `name`.html, `name`-2.html, …"""
+    path, number = directory / f"{name}.html", 1
+    while True:
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            number += 1
+            path = directory / f"{name}-{number}.html"
+        else:
+            return path

@@ -1,0 +1,7 @@
+"""Exit statuses of the command."""
+
+FAILED = 1
+"""A run or its analysis failed."""
+
+REFUSED = 2
+"""What was asked for cannot be done."""

@@ -1,6 +1,7 @@
 """The problem: links with a capacity and a propagation delay, and the demands on them."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,7 +101,7 @@ class Network:
         object.__setattr__(self, "links", tuple(links))
         index = {node: position for position, node in enumerate(self.nodes)}
         if len(index) < len(self.nodes):
-            twice = next(node for node in self.nodes if self.nodes.count(node) > 1)
+            twice, _ = Counter(self.nodes).most_common(1)[0]
             raise ValueError(f"node {twice!r} is there twice")
         outgoing: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
         for number, link in enumerate(self.links):

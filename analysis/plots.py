@@ -1,79 +1,46 @@
-"""Figures of the report, as SVG text that stands in a page.
+"""Figures of runs: users over time, runs side by side, queues."""
 
-Colours are Okabe and Ito's, which people with colour vision deficiencies can tell apart; links
-also differ in hatching and lines in dashes, so that a black-and-white print can be read.
-"""
-
-import io
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
 from analysis.figures import megabits, milliseconds, run_names
-from analysis.result import QueueResult, RunResult, UserResult
-
-_INK, _SOFT, _GRID = "#1c2530", "#5b6673", "#e3e7eb"
-_LINKS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
-_LINK_LINES = ("#0072B2", "#A66400", "#00664A", "#A34D80", "#8A7F00")
-_HATCHES = ("", "////", "....", "\\\\\\\\", "xx")
-LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
-_ALARM = "#B2182B"
-_BAND, _HANDOVER = "#f1f3f5", "#c9d0d8"
-_WIDTH_IN = 9.6
+from analysis.result import Band, QueueResult, RunResult, UserResult
+from analysis.style import (
+    ALARM,
+    AREA_LINES,
+    AREAS,
+    BAND,
+    DASHES,
+    GRID,
+    HANDOVER,
+    HATCH_INK,
+    HATCHES,
+    INK,
+    LINES,
+    PAGE_WIDTH_IN,
+    SOFT,
+    Plot,
+    mark_bands,
+    styled,
+)
 
 F64 = NDArray[np.float64]
 
-# `Any`: matplotlib types every key as a literal.
-_STYLE: Any = {
-    "svg.fonttype": "none",
-    # The page sets the font; DejaVu's wide letters make matplotlib reserve enough room for it.
-    "font.family": "DejaVu Sans",
-    "font.size": 8.5,
-    "axes.edgecolor": _SOFT,
-    "axes.labelcolor": _INK,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "xtick.color": _SOFT,
-    "ytick.color": _SOFT,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
-    "text.color": _INK,
-    "legend.frameon": False,
-    "hatch.linewidth": 0.5,
-    "hatch.color": "#7a5200",
-}
 
-
-@dataclass(frozen=True)
-class Plot:
-    """An inline SVG and the sentence that replaces it for those who cannot see it."""
-
-    svg: str
-    description: str
-
-
-def throughput(run: RunResult, name: str) -> Plot | None:
+def throughput(run: RunResult) -> Plot | None:
     """New data that arrives at the hosts for each user, stacked by link, with its goodput.
 
     Parameters
     ----------
     run : RunResult
-    name : str
-        Unique in the page; prefixes the ids of the SVG.
 
     Returns
     -------
@@ -88,8 +55,8 @@ def throughput(run: RunResult, name: str) -> Plot | None:
             via for _, found in users for via in (found.series.arriving_bps if found.series else ())
         )
     )
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 2.0 * len(users)), layout="constrained")
+    with styled():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, 0.75 + 2.0 * len(users)), layout="constrained")
         panels: list[Axes] = list(
             figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         )
@@ -101,34 +68,39 @@ def throughput(run: RunResult, name: str) -> Plot | None:
         _limit(panels, tops, max((found.offered_bps or 0) / 1e6 for _, found in users))
         handles: list[Artist] = [
             Patch(
-                facecolor=_LINKS[index % len(_LINKS)],
-                hatch=_HATCHES[index % len(_HATCHES)],
+                facecolor=AREAS[index % len(AREAS)],
+                hatch=HATCHES[index % len(HATCHES)],
                 label=f"new data over {via}",
             )
             for index, via in enumerate(links)
         ]
-        (line,) = panels[0].plot([], [], color=_INK, linewidth=1.3, label="goodput (in order)")
+        (line,) = panels[0].plot([], [], color=INK, linewidth=1.3, label="goodput (in order)")
         (offered,) = panels[0].plot(
-            [], [], color=_SOFT, linewidth=0.9, linestyle=(0, (4, 3)), label="offered"
+            [], [], color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)), label="offered"
         )
         handles += [line, offered]
         kinds = {band.kind for band in run.bands}
         if "associated" in kinds:
-            handles.append(Patch(facecolor=_BAND, edgecolor=_HANDOVER, label="associated"))
+            handles.append(Patch(facecolor=BAND, edgecolor=HANDOVER, label="associated"))
         if "handover" in kinds:
-            handles.append(Patch(facecolor=_HANDOVER, label="handover"))
+            handles.append(Patch(facecolor=HANDOVER, label="handover"))
         if any(found.interruptions for _, found in users):
-            handles.append(Patch(facecolor=_ALARM, label="interruption"))
+            handles.append(Patch(facecolor=ALARM, label="interruption"))
         figure.legend(
             handles=handles, loc="outside upper left", ncols=min(len(handles), 4), fontsize=8
         )
-        svg = _svg(figure, name)
     sentences = [
         f"{user}: {megabits(found.goodput_bps)} Mbit/s goodput, "
         f"{len(found.interruptions)} interruptions over 0.5 s"
         for user, found in users
     ]
-    return Plot(svg, f"Throughput over time, {run.protocol}. {'; '.join(sentences)}.")
+    return Plot(
+        figure,
+        f"Throughput over time, {run.protocol}. {'; '.join(sentences)}.",
+        "New data that arrived at the host in each second, by the link it came over, and "
+        "the goodput (black). Light bands: associated with an access point; dark bands: "
+        "handover; red on the axis: interruptions over 0.5 s.",
+    )
 
 
 def _highest_rates(found: UserResult) -> tuple[F64, F64]:
@@ -156,7 +128,7 @@ def _throughput_panel(
     series = found.series
     assert series is not None
     edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
-    _mark_bands(axes, run, user, _span(run)[1], label=True)
+    mark_bands(axes, _of(run, user), *_span(run), label=True)
     base = np.zeros(len(edges) - 1)
     for index, via in enumerate(links):
         rates = np.array(series.arriving_bps.get(via, [0.0] * len(base))) / 1e6
@@ -165,20 +137,20 @@ def _throughput_panel(
             edges,
             baseline=base,
             fill=True,
-            facecolor=_LINKS[index % len(_LINKS)],
-            edgecolor="#7a5200" if _HATCHES[index % len(_HATCHES)] else "none",
-            hatch=_HATCHES[index % len(_HATCHES)] or None,
+            facecolor=AREAS[index % len(AREAS)],
+            edgecolor=HATCH_INK if HATCHES[index % len(HATCHES)] else "none",
+            hatch=HATCHES[index % len(HATCHES)] or None,
             linewidth=0,
         )
         base = base + rates
-    axes.stairs(np.array(series.goodput_bps) / 1e6, edges, baseline=None, color=_INK, linewidth=1.1)
+    axes.stairs(np.array(series.goodput_bps) / 1e6, edges, baseline=None, color=INK, linewidth=1.1)
     if found.offered_bps:
-        axes.axhline(found.offered_bps / 1e6, color=_SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.axhline(found.offered_bps / 1e6, color=SOFT, linewidth=0.9, linestyle=(0, (4, 3)))
     for each in found.interruptions:
         axes.plot(
             [each.start_s, each.start_s + each.length_s],
             [0, 0],
-            color=_ALARM,
+            color=ALARM,
             linewidth=4,
             solid_capstyle="butt",
             clip_on=False,
@@ -186,33 +158,11 @@ def _throughput_panel(
         )
     axes.set_ylabel("Mbit/s")
     axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
-    axes.grid(axis="y", color=_GRID, linewidth=0.6)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
 
 
-def _mark_bands(axes: Axes, run: RunResult, user: str, end_s: float, *, label: bool) -> None:
-    """When the user was associated (light) and handing over (dark), up to the axis's end."""
-    for band in run.bands:
-        stop = min(band.end_s, end_s)
-        if band.user != user or stop <= band.start_s:
-            continue
-        handover = band.kind == "handover"
-        axes.axvspan(
-            band.start_s,
-            stop,
-            color=_HANDOVER if handover else _BAND,
-            zorder=0.5 if handover else 0,
-            linewidth=0,
-        )
-        if label and not handover:
-            axes.annotate(
-                band.label,
-                ((max(band.start_s, 0.0) + stop) / 2, 1.0),
-                xycoords=("data", "axes fraction"),
-                ha="center",
-                va="bottom",
-                fontsize=7.5,
-                color=_SOFT,
-            )
+def _of(run: RunResult, user: str) -> list[Band]:
+    return [band for band in run.bands if band.user == user]
 
 
 def _limit(
@@ -241,12 +191,12 @@ def _limit(
                 ha="center",
                 va="top",
                 fontsize=7,
-                color=_INK,
+                color=INK,
                 bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
             )
 
 
-def delays(run: RunResult, name: str) -> Plot | None:
+def delays(run: RunResult) -> Plot | None:
     """One-way delay of the data packets of each user over time, by link."""
     users = [
         (user, found.series)
@@ -258,15 +208,15 @@ def delays(run: RunResult, name: str) -> Plot | None:
         return None
     links = list(dict.fromkeys(via for _, series in users for via in series.delay_s))
     start_s, end_s = _span(run)
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.5 * len(users)), layout="constrained")
+    with styled():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, 0.75 + 1.5 * len(users)), layout="constrained")
         panels: list[Axes] = list(
             figure.subplots(len(users), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         )
         for axes, (user, series) in zip(panels, users, strict=True):
             edges = series.start_s + series.step_s * np.arange(len(series.goodput_bps) + 1)
             for index, via in enumerate(links):
-                color = _LINK_LINES[index % len(_LINK_LINES)]
+                color = AREA_LINES[index % len(AREA_LINES)]
                 for values, width, dash in (
                     (series.delay_s, 1.5, "-"),
                     (series.delay_p95_s, 0.9, (0, (2, 1.2))),
@@ -283,14 +233,14 @@ def delays(run: RunResult, name: str) -> Plot | None:
                             linewidth=width,
                             linestyle=dash,
                         )
-            _mark_bands(axes, run, user, end_s, label=False)
+            mark_bands(axes, _of(run, user), start_s, end_s, label=False)
             axes.set_yscale("log")
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axes.yaxis.set_minor_locator(NullLocator())
             axes.set_ylabel("ms")
             axes.set_title(user, loc="left", fontsize=9.5, fontweight="bold")
-            axes.grid(axis="y", color=_GRID, linewidth=0.6)
+            axes.grid(axis="y", color=GRID, linewidth=0.6)
         low, high = panels[0].get_ylim()
         panels[0].set_ylim(low / 1.25, max(1.25 * high, 4 * low))
         panels[0].set_xlim(start_s, end_s)
@@ -301,24 +251,28 @@ def delays(run: RunResult, name: str) -> Plot | None:
                 (line,) = panels[0].plot(
                     [],
                     [],
-                    color=_LINK_LINES[index % len(_LINK_LINES)],
+                    color=AREA_LINES[index % len(AREA_LINES)],
                     linewidth=width,
                     linestyle=dash,
                     label=f"{via}, {said}",
                 )
                 handles.append(line)
         figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
-        svg = _svg(figure, name)
     said_all = "; ".join(
         f"{user}: mean {milliseconds(found.mean_packet_delay_s)} ms, "
         f"95 % below {milliseconds(found.p95_packet_delay_s)} ms"
         for user, found in run.users.items()
         if found.mean_packet_delay_s is not None
     )
-    return Plot(svg, f"One-way packet delay over time, {run.protocol}. {said_all}.")
+    return Plot(
+        figure,
+        f"One-way packet delay over time, {run.protocol}. {said_all}.",
+        "One-way delay of the data packets sent in each second, from the user’s interface "
+        "to the host’s, by link.",
+    )
 
 
-def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
+def comparison(runs: Sequence[RunResult]) -> Plot | None:
     """Goodput of all users together over time, one line a run."""
     lines: list[tuple[str, RunResult, F64, F64]] = []
     for label, run in zip(run_names(runs), runs, strict=True):
@@ -334,11 +288,11 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         lines.append((label, run, np.arange(first, last + 1, dtype=np.float64), total))
     if len(lines) < 2:
         return None
-    with matplotlib.rc_context(_STYLE):
+    with styled():
         # Long names take a line of the legend each.
         columns = max(1, min(6, 120 // (max(len(label) for label, _, _, _ in lines) + 8)))
         height_in = 2.7 + 0.18 * -(-(len(lines) + 1) // columns)
-        figure = Figure(figsize=(_WIDTH_IN, height_in), layout="constrained")
+        figure = Figure(figsize=(PAGE_WIDTH_IN, height_in), layout="constrained")
         axes = figure.subplots()
         for index, (label, _, edges, total) in enumerate(lines):
             axes.stairs(
@@ -346,7 +300,7 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
                 edges,
                 baseline=None,
                 color=LINES[index % len(LINES)],
-                linestyle=_DASHES[index % len(_DASHES)],
+                linestyle=DASHES[index % len(DASHES)],
                 linewidth=1.5,
                 label=label,
             )
@@ -354,7 +308,7 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         if any(offered):
             axes.axhline(
                 sum(offered) / 1e6,
-                color=_SOFT,
+                color=SOFT,
                 linewidth=0.9,
                 linestyle=(0, (4, 3)),
                 label="offered",
@@ -367,14 +321,18 @@ def comparison(runs: Sequence[RunResult], name: str) -> Plot | None:
         )
         axes.set_xlabel("run time (s)")
         axes.set_ylabel("goodput of all users (Mbit/s)")
-        axes.grid(axis="y", color=_GRID, linewidth=0.6)
+        axes.grid(axis="y", color=GRID, linewidth=0.6)
         figure.legend(loc="outside upper left", ncols=columns, fontsize=8)
-        svg = _svg(figure, name)
     said = ", ".join(f"{label} {megabits(run.goodput_bps)} Mbit/s" for label, run, _, _ in lines)
-    return Plot(svg, f"Goodput of all users over time. Over the whole run: {said}.")
+    return Plot(
+        figure,
+        f"Goodput of all users over time. Over the whole run: {said}.",
+        "Goodput of all users together at the host, in steps of one second: data that is "
+        "complete from the start of its connection.",
+    )
 
 
-def queue_rates(run: RunResult, name: str) -> Plot | None:
+def queue_rates(run: RunResult) -> Plot | None:
     """Rates of the switch queues: as measured, and as the controller set them."""
     queues = [each for each in run.queues if each.settings and (each.rates or each.user)]
     if not queues:
@@ -382,33 +340,33 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
     ports = list(dict.fromkeys((each.via or each.datapath, each.port) for each in queues))
     users = list(dict.fromkeys(each.user or f"queue {each.queue_id}" for each in queues))
     _, end_s = _span(run)
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH_IN, 0.75 + 1.9 * len(ports)), layout="constrained")
+    with styled():
+        figure = Figure(figsize=(PAGE_WIDTH_IN, 0.75 + 1.9 * len(ports)), layout="constrained")
         panels: list[Axes] = list(figure.subplots(len(ports), 1, sharex=True, squeeze=False)[:, 0])
         for axes, (via, port) in zip(panels, ports, strict=True):
             for queue in (each for each in queues if each.port == port):
                 index = users.index(queue.user or f"queue {queue.queue_id}")
-                dash = _DASHES[index % len(_DASHES)]
+                dash = DASHES[index % len(DASHES)]
                 _queue_lines(axes, queue, LINES[index % len(LINES)], dash, end_s)
             axes.set_title(f"{via}, port {port}", loc="left", fontsize=9.5, fontweight="bold")
             axes.set_ylabel("Mbit/s")
             for band in run.bands:
                 if band.kind == "associated" and band.label == f"with {via}":
                     stop = max(min(band.end_s, end_s), band.start_s)
-                    axes.axvspan(band.start_s, stop, color=_BAND, zorder=0, linewidth=0)
+                    axes.axvspan(band.start_s, stop, color=BAND, zorder=0, linewidth=0)
             # Room for what was sent and solved; an upper rate far above needs no more.
             here = [each for each in queues if each.port == port]
             used = [rate for each in here for _, rate in each.rates]
             used += [setting[1] for each in here for setting in each.settings]
             allowed = [setting[2] for each in here for setting in each.settings]
             axes.set_ylim(0, max(min(max(allowed), 1.6 * max(used)), max(used)) * 1.08e-6 or 1.0)
-            axes.grid(axis="y", color=_GRID, linewidth=0.6)
+            axes.grid(axis="y", color=GRID, linewidth=0.6)
         panels[-1].set_xlabel("run time (s)")
         panels[-1].set_xlim(0, end_s)
         handles: list[Artist] = []
         for index, user in enumerate(users):
             color = LINES[index % len(LINES)]
-            dash = _DASHES[index % len(_DASHES)]
+            dash = DASHES[index % len(DASHES)]
             (measured,) = panels[0].plot([], [], color=color, linewidth=1.3, linestyle=dash)
             measured.set_label(f"{user}, measured")
             handles.append(measured)
@@ -416,8 +374,13 @@ def queue_rates(run: RunResult, name: str) -> Plot | None:
                 Patch(facecolor=color, alpha=0.18, label=f"{user}, as set (lowest to highest)")
             )
         figure.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
-        svg = _svg(figure, name)
-    return Plot(svg, f"Rates of {len(queues)} switch queues over time, as measured and as solved.")
+    return Plot(
+        figure,
+        f"Rates of {len(queues)} switch queues over time, as measured and as solved.",
+        "Rates of the switch queues. Lines: measured from the queues’ counters (frames, "
+        "with headers). Bands: from the lowest (dotted, the solved path flow) to the "
+        "highest rate that the controller set.",
+    )
 
 
 def _queue_lines(axes: Axes, queue: QueueResult, color: str, dash: Any, end_s: float) -> None:
@@ -439,23 +402,3 @@ def _queue_lines(axes: Axes, queue: QueueResult, color: str, dash: Any, end_s: f
             linestyle=dash,
             drawstyle="steps-pre",
         )
-
-
-def _svg(figure: Figure, name: str) -> str:
-    FigureCanvasSVG(figure)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
-    # Ids are unique in the page: several of these stand in one.
-    svg = re.sub(r'id="([^"]+)"', rf'id="{name}-\1"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # The page decides the size; the view box keeps the proportions.
-    return re.sub(
-        r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"',
-        r"<svg \1\2",
-        svg,
-        count=1,
-    )

@@ -1,6 +1,5 @@
 """One page about one or more runs, in one file that needs no network."""
 
-import html
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,13 @@ from analysis.figures import (
     worst,
     worst_later,
 )
-from analysis.plots import LINES, Plot, comparison, delays, queue_rates, throughput
+from analysis.page import Sentence, Words, document, escaped, figure, table
+from analysis.plots import comparison, delays, queue_rates, throughput
 from analysis.replacing import write_text
 from analysis.result import RunResult, UserResult
 from analysis.run import analyse
 from analysis.rundirectory import number as json_number
+from analysis.style import LINES
 
 _PROTOCOLS = {
     "sptcp": "single-path TCP that hands over",
@@ -38,67 +39,6 @@ _PROTOCOLS = {
 
 # Longer tables of interruptions are folded.
 _LONG_TABLE = 12
-
-_STYLE = """
-:root { color-scheme: light; --ink: #1c2530; --soft: #5b6673; --line: #d8dde2; --pale: #f6f7f9;
-  --alarm: #b2182b; --good: #00664a; }
-* { box-sizing: border-box; }
-html { font: 16px/1.55 "Source Sans 3", "Segoe UI", Roboto, "Helvetica Neue", Arial,
-  "Liberation Sans", sans-serif; color: var(--ink); background: #fff; }
-body { max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
-h2 { font-size: 1.35rem; margin: 3rem 0 .4rem; padding-top: 1rem;
-  border-top: 2px solid var(--ink); }
-h3 { font-size: 1.02rem; margin: 1.8rem 0 .4rem; }
-p { margin: .4rem 0; max-width: 46rem; }
-.lead, .soft, figcaption, caption { color: var(--soft); }
-.lead { font-size: 1.05rem; }
-nav { margin: 1rem 0 0; } nav a { margin-right: 1.2rem; }
-a { color: #004f7c; }
-figure { margin: 1rem 0 1.4rem; } figure svg { display: block; width: 100%; height: auto; }
-figure svg text { font-family: inherit !important; }
-figcaption, caption { font-size: .88rem; }
-caption { text-align: left; padding-bottom: .4rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
-  width: 100%; }
-th, td { padding: .28rem .7rem; text-align: right; vertical-align: baseline; }
-th[scope=row], td.text, th.text { text-align: left; }
-th[scope=row] { font-weight: 400; }
-td { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; }
-thead th { border-bottom: 1.5px solid var(--ink); }
-tbody + tbody tr:first-child > *, tbody.user tr:first-child > * {
-  border-top: 1px solid var(--line); }
-tbody tr:nth-child(even) { background: var(--pale); }
-tr.key > * { font-weight: 600 !important; }
-th.group { text-align: left; padding-top: .8rem; background: #fff; }
-thead th { vertical-align: bottom; }
-thead th .soft { display: block; font-weight: 400; font-size: .88em; }
-.unit { color: var(--soft); font-size: .85em; padding-left: .35em; font-weight: 400; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr)); gap: 1rem;
-  margin: 1.4rem 0 .5rem; padding: 0; list-style: none; }
-.cards li { border: 1px solid var(--line); border-top: 4px solid var(--card, var(--ink));
-  border-radius: 4px; padding: .8rem 1rem; }
-.cards b { font-size: 1.8rem; line-height: 1.15; display: block;
-  font-variant-numeric: tabular-nums; }
-.cards .unit { font-size: 1rem; }
-.box { border: 1px solid var(--line); background: var(--pale); border-radius: 4px;
-  padding: .7rem 1rem .9rem; margin: 1rem 0; }
-.box h3 { margin-top: .1rem; }
-.failed { border-left: 5px solid var(--alarm); background: #fdf3f3; padding: .6rem 1rem; }
-.failed b { color: var(--alarm); }
-.cards .wrong { display: block; margin-top: .35rem; }
-.ok { color: var(--good); } .bad { color: var(--alarm); font-weight: 600; }
-details { margin: 1rem 0; } summary { cursor: pointer; font-weight: 600; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; font: .78rem/1.45 "Liberation Mono",
-  Menlo, Consolas, monospace; background: var(--pale); padding: .8rem 1rem; border-radius: 4px; }
-ul.plain { margin: .3rem 0; padding-left: 1.2rem; }
-@media print { html { font-size: 10.5pt; } body { max-width: none; padding: 0; }
-  nav { display: none; } h2 { break-before: page; } h2.first { break-before: auto; }
-  h2, h3, caption { break-after: avoid; } table { font-size: 8.5pt; }
-  figure, tr, .box, .cards li { break-inside: avoid; } th, td { padding: .14rem .4rem; }
-  .wide { overflow: visible; } }
-"""
 
 
 def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
@@ -133,35 +73,19 @@ def _page(results: list[RunResult]) -> str:
     scenario = results[0].scenario if results else ""
     names = run_names(results)
     title = f"{scenario or 'Run'}: {', '.join(names)}"
-    parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{_text(title)}</title>",
-        f"<style>{_STYLE}</style>",
-        "</head>",
-        "<body>",
-        _head(results),
-        "<main>",
-        _summary(results),
+    sections = [
+        _run(result, f"run{index}", name)
+        for index, (result, name) in enumerate(zip(results, names, strict=True))
     ]
-    for index, (result, name) in enumerate(zip(results, names, strict=True)):
-        parts.append(_run(result, f"run{index}", name))
-    parts += ["</main>", "</body>", "</html>", ""]
-    return "\n".join(parts)
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
+    return document(title, [_head(results), "<main>", _summary(results), *sections, "</main>"])
 
 
 def _head(results: list[RunResult]) -> str:
     if not results:
         return "<header><h1>No runs</h1></header>"
     links = "".join(
-        f'<a href="#run{index}">{_text(name)}</a>' for index, name in enumerate(run_names(results))
+        f'<a href="#run{index}">{escaped(name)}</a>'
+        for index, name in enumerate(run_names(results))
     )
     names = differing(results)
     apart = ""
@@ -170,11 +94,11 @@ def _head(results: list[RunResult]) -> str:
             f"{name} ({', '.join(dict.fromkeys(_value(each, name) for each in results))})"
             for name in names
         )
-        apart = f'<p class="soft">The runs differ in {_text("; ".join(values))}.</p>'
+        apart = f'<p class="soft">The runs differ in {escaped("; ".join(values))}.</p>'
     scenarios = ", ".join(dict.fromkeys(each.scenario for each in results if each.scenario))
     return (
-        f"<header><h1>{_text(scenarios or 'Run')}</h1>"
-        f'<p class="lead">{_text(" · ".join(_common(results)))}</p>{apart}'
+        f"<header><h1>{escaped(scenarios or 'Run')}</h1>"
+        f'<p class="lead">{escaped(" · ".join(_common(results)))}</p>{apart}'
         f"{_parameters(results, names)}"
         f'<nav aria-label="Runs"><a href="#figures">All figures</a>{links}</nav></header>'
     )
@@ -213,7 +137,7 @@ def _parameters(results: list[RunResult], differ: list[str]) -> str:
     if not lines:
         return ""
     what = "Parameters" if len(results) == 1 else "Parameters that all runs share"
-    return f"<details><summary>{what}</summary><pre>{_text(chr(10).join(lines))}</pre></details>"
+    return f"<details><summary>{what}</summary><pre>{escaped(chr(10).join(lines))}</pre></details>"
 
 
 def _summary(results: list[RunResult]) -> str:
@@ -224,30 +148,22 @@ def _summary(results: list[RunResult]) -> str:
         reference = each.reference_goodput_bps
         cards.append(
             f'<li style="--card:{LINES[index % len(LINES)]}">'
-            f"<strong>{_text(name)}</strong> "
-            f'<span class="soft">{_text(_PROTOCOLS.get(each.protocol, ""))}</span>'
+            f"<strong>{escaped(name)}</strong> "
+            f'<span class="soft">{escaped(_PROTOCOLS.get(each.protocol, ""))}</span>'
             f"<b>{megabits(each.mean_user_goodput_bps)}"
             '<span class="unit">Mbit/s a user</span></b>'
-            f"{_text(_stalls(each))}"
+            f"{escaped(_stalls(each))}"
             + (
-                f'<br><span class="soft">{_text(_of_source(each))}: '
+                f'<br><span class="soft">{escaped(_of_source(each))}: '
                 f"{megabits(reference, 4)} Mbit/s</span>"
                 if reference
                 else ""
             )
-            + "".join(f'<span class="bad wrong">{_text(said)}</span>' for said in _wrong(each))
+            + "".join(f'<span class="bad wrong">{escaped(said)}</span>' for said in _wrong(each))
             + "</li>"
         )
     parts = [f'<ul class="cards">{"".join(cards)}</ul>']
-    plot = comparison(results, "all")
-    if plot:
-        parts.append(
-            _figure(
-                plot,
-                "Goodput of all users together at the host, in steps of one second: data that is "
-                "complete from the start of its connection.",
-            )
-        )
+    parts.append(figure(comparison(results), "all"))
     parts.append('<h2 id="figures" class="first">All figures</h2>')
     parts.append(_figures_table(results))
     parts.append(
@@ -312,8 +228,8 @@ def _wrong(run: RunResult) -> list[str]:
 
 def _figures_table(results: list[RunResult]) -> str:
     heads = "".join(
-        f'<th scope="col">{_text(first)}'
-        + "".join(f'<span class="soft">{_text(each)}</span>' for each in more)
+        f'<th scope="col">{escaped(first)}'
+        + "".join(f'<span class="soft">{escaped(each)}</span>' for each in more)
         + "</th>"
         for first, *more in run_labels(results)
     )
@@ -331,7 +247,7 @@ def _figures_table(results: list[RunResult]) -> str:
             lines, user = [], row.user
             lines.append(
                 f'<tr><th scope="rowgroup" class="group" colspan="{len(results) + 1}">'
-                f"{_text(user)}</th></tr>"
+                f"{escaped(user)}</th></tr>"
             )
         lines.append(_figures_row(row))
     close()
@@ -343,97 +259,32 @@ def _figures_table(results: list[RunResult]) -> str:
 
 
 def _figures_row(row: Row) -> str:
-    unit = f'<span class="unit">{_text(row.unit)}</span>' if row.unit else ""
+    unit = f'<span class="unit">{escaped(row.unit)}</span>' if row.unit else ""
     cells = "".join(
-        f'<td class="bad">{_text(cell)}</td>' if cell in ALARMING else f"<td>{_text(cell)}</td>"
+        f'<td class="bad">{escaped(cell)}</td>' if cell in ALARMING else f"<td>{escaped(cell)}</td>"
         for cell in row.cells
     )
     kind = ' class="key"' if row.key else ""
-    return f'<tr{kind}><th scope="row">{_text(row.label)}{unit}</th>{cells}</tr>'
-
-
-def _figure(plot: Plot, caption: str) -> str:
-    svg = plot.svg.replace(
-        "<svg ", f'<svg role="img" aria-label="{html.escape(plot.description)}" ', 1
-    )
-    return f"<figure>{svg}<figcaption>{_text(caption)}</figcaption></figure>"
-
-
-def _table(caption: str, heads: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
-    """A table whose first columns, up to the first number, are text."""
-    head = "".join(f'<th scope="col">{_text(each)}</th>' for each in heads)
-    body = "".join(
-        "<tr>" + "".join(f"<td{_cell_class(cell)}>{_text(cell)}</td>" for cell in line) + "</tr>"
-        for line in lines
-    )
-    for index, cell in enumerate(lines[0] if lines else ()):
-        if isinstance(cell, _Words):
-            head = head.replace(
-                f'<th scope="col">{_text(heads[index])}<',
-                f'<th scope="col" class="text">{_text(heads[index])}<',
-                1,
-            )
-    return (
-        f'<div class="wide"><table><caption>{_text(caption)}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-class _Words(str):
-    """A cell set to the left."""
-
-
-class _Sentence(_Words):
-    """A cell that may take several lines."""
-
-
-def _cell_class(cell: object) -> str:
-    if isinstance(cell, _Sentence):
-        return ' class="text long"'
-    return ' class="text"' if isinstance(cell, _Words) else ""
+    return f'<tr{kind}><th scope="row">{escaped(row.label)}{unit}</th>{cells}</tr>'
 
 
 def _run(result: RunResult, anchor: str, name: str) -> str:
     about = _PROTOCOLS.get(result.protocol, "")
-    parts = [f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{_text(name)}</h2>']
-    parts.append(f'<p class="soft">{_text(about)} · run directory {_text(result.run)}</p>')
+    parts = [f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{escaped(name)}</h2>']
+    parts.append(f'<p class="soft">{escaped(about)} · run directory {escaped(result.run)}</p>')
     if result.state != "done":
         parts.append(
-            f'<p class="failed"><b>{_text(result.state)}</b>: {_text(result.reason or "")} '
+            f'<p class="failed"><b>{escaped(result.state)}</b>: {escaped(result.reason or "")} '
             "Below is what was recorded until then.</p>"
         )
     if result.remarks:
-        items = "".join(f"<li>{_text(each)}</li>" for each in result.remarks)
+        items = "".join(f"<li>{escaped(each)}</li>" for each in result.remarks)
         parts.append(f'<div class="box"><h3>Remarks</h3><ul class="plain">{items}</ul></div>')
-    plot = throughput(result, anchor + "t")
-    if plot:
-        parts.append(
-            _figure(
-                plot,
-                "New data that arrived at the host in each second, by the link it came over, and "
-                "the goodput (black). Light bands: associated with an access point; dark bands: "
-                "handover; red on the axis: interruptions over 0.5 s.",
-            )
-        )
-    plot = delays(result, anchor + "d")
-    if plot:
-        parts.append(
-            _figure(
-                plot,
-                "One-way delay of the data packets sent in each second, from the user’s interface "
-                "to the host’s, by link.",
-            )
-        )
-    plot = queue_rates(result, anchor + "q")
-    if plot:
-        parts.append(
-            _figure(
-                plot,
-                "Rates of the switch queues. Lines: measured from the queues’ counters (frames, "
-                "with headers). Bands: from the lowest (dotted, the solved path flow) to the "
-                "highest rate that the controller set.",
-            )
-        )
+    parts += [
+        figure(throughput(result), f"{anchor}t"),
+        figure(delays(result), f"{anchor}d"),
+        figure(queue_rates(result), f"{anchor}q"),
+    ]
     parts += [_interruptions(result), _handovers(result), _paths(result)]
     parts += [_queues(result), _solves(result)]
     parts += [_quality(result), _environment(result), "</section>"]
@@ -442,7 +293,7 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
 
 def _interruptions(result: RunResult) -> str:
     lines = [
-        (_Words(user), number(each.start_s, 2), number(each.length_s, 2), _Words(each.cause))
+        (Words(user), number(each.start_s, 2), number(each.length_s, 2), Words(each.cause))
         for user, found in result.users.items()
         for each in found.interruptions
     ]
@@ -450,7 +301,7 @@ def _interruptions(result: RunResult) -> str:
         if all(user.longest_interruption_s is None for user in result.users.values()):
             return ""
         return "<h3>Interruptions</h3><p>None over 0.5 s.</p>"
-    text = _table(
+    text = table(
         "Times over 0.5 s in which a user was sending and nothing became complete at the host.",
         ("user", "start (s)", "length (s)", "cause"),
         lines,
@@ -463,8 +314,8 @@ def _interruptions(result: RunResult) -> str:
 def _handovers(result: RunResult) -> str:
     lines = [
         (
-            _Words(each.user),
-            _Words(each.label),
+            Words(each.user),
+            Words(each.label),
             number(each.start_s, 2),
             number(each.end_s - each.start_s, 2),
         )
@@ -473,7 +324,7 @@ def _handovers(result: RunResult) -> str:
     ]
     if not lines:
         return ""
-    return "<h3>Handovers</h3>" + _table(
+    return "<h3>Handovers</h3>" + table(
         "From the first step of a handover to its last.",
         ("user", "what", "start (s)", "length (s)"),
         lines,
@@ -483,9 +334,9 @@ def _handovers(result: RunResult) -> str:
 def _paths(result: RunResult) -> str:
     lines = [
         (
-            _Words(user),
-            _Words(share.via),
-            _Words(share.client),
+            Words(user),
+            Words(share.via),
+            Words(share.client),
             whole(share.data_bytes),
             whole(share.data_packets),
             whole(share.lost_packets),
@@ -494,14 +345,14 @@ def _paths(result: RunResult) -> str:
             milliseconds(share.mean_packet_delay_s),
             milliseconds(share.p95_packet_delay_s),
             f"{share.first_s:.1f}–{share.last_s:.1f}",
-            _Words(share.closed),
+            Words(share.closed),
         )
         for user, found in result.users.items()
         for share in found.subflows
     ]
     if not lines:
         return ""
-    return "<h3>Subflows</h3>" + _table(
+    return "<h3>Subflows</h3>" + table(
         "What each subflow carried. Data: bytes that reached the host here first.",
         (
             "user",
@@ -524,10 +375,10 @@ def _paths(result: RunResult) -> str:
 def _queues(result: RunResult) -> str:
     lines = [
         (
-            _Words(queue.port),
+            Words(queue.port),
             whole(queue.queue_id),
-            _Words(queue.user or NOTHING),
-            _Words(queue.via or NOTHING),
+            Words(queue.user or NOTHING),
+            Words(queue.via or NOTHING),
             whole(queue.tx_bytes),
             whole(queue.tx_errors),
             whole(len(queue.settings)),
@@ -540,7 +391,7 @@ def _queues(result: RunResult) -> str:
     ]
     if not lines:
         return ""
-    return "<h3>Queues</h3>" + _table(
+    return "<h3>Queues</h3>" + table(
         "Switch queues: bytes sent, and the rates that were set last.",
         ("port", "queue", "user", "over", "sent (bytes)", "drops", "times set", "last (Mbit/s)"),
         lines,
@@ -553,10 +404,10 @@ def _solves(result: RunResult) -> str:
     lines = [
         (
             number(solve.t_s, 2),
-            _Words(solve.trigger or NOTHING),
+            Words(solve.trigger or NOTHING),
             f"{solve.relative_gap:.1e}" if solve.relative_gap is not None else NOTHING,
             milliseconds(solve.solve_time_s),
-            _Sentence(
+            Sentence(
                 "; ".join(
                     f"{flow.get('user', '?')} over {flow.get('via', '?')} "
                     f"{megabits(json_number(flow.get('rate_bps')))}"
@@ -566,7 +417,7 @@ def _solves(result: RunResult) -> str:
         )
         for solve in result.solve_log
     ]
-    return "<h3>Solves</h3>" + _table(
+    return "<h3>Solves</h3>" + table(
         "Each solution of the flow allocation, with the gap its certificate leaves.",
         ("time (s)", "trigger", "relative gap", "solved in (ms)", "path flows (Mbit/s)"),
         lines,
@@ -576,11 +427,11 @@ def _solves(result: RunResult) -> str:
 def _quality(result: RunResult) -> str:
     lines = [
         (
-            _Words(each.file),
+            Words(each.file),
             whole(each.packets),
             whole(each.snap_length_bytes),
             whole(each.dropped),
-            _Words("yes" if each.damaged else "no"),
+            Words("yes" if each.damaged else "no"),
             whole(each.large_packets),
             whole(each.unmapped_bytes),
         )
@@ -596,22 +447,22 @@ def _quality(result: RunResult) -> str:
                 said = '<span class="bad">not known whether the transfer completed</span>'
             else:
                 said = '<span class="bad">the transfer did not complete</span>'
-            why = f" ({_text(user.incomplete)})" if user.incomplete else ""
+            why = f" ({escaped(user.incomplete)})" if user.incomplete else ""
             checks.append(
-                f"<li>{_text(name)}: {said}{why}; {whole(user.data_bytes)} data bytes captured, "
+                f"<li>{escaped(name)}: {said}{why}; {whole(user.data_bytes)} data bytes captured, "
                 f"{whole(user.iperf_bytes)} sent, says iperf3</li>"
             )
         else:
             state = ("ok", "agree") if user.bytes_agree else ("bad", "do not agree")
             checks.append(
-                f"<li>{_text(name)}: {whole(user.data_bytes)} data bytes captured and "
+                f"<li>{escaped(name)}: {whole(user.data_bytes)} data bytes captured and "
                 f"{whole(user.iperf_bytes)} + 37 sent by iperf3 "
                 f'<span class="{state[0]}">{state[1]}</span></li>'
             )
     parts.append(f'<ul class="plain">{"".join(checks)}</ul>' if checks else "")
     if lines:
         parts.append(
-            _table(
+            table(
                 "Captures.",
                 (
                     "file",
@@ -631,7 +482,7 @@ def _quality(result: RunResult) -> str:
             ("Recorder", {each.recorder for each in result.captures if each.recorder}),
         ):
             if values:
-                parts.append(f'<p class="soft">{what}: {_text("; ".join(sorted(values)))}.</p>')
+                parts.append(f'<p class="soft">{what}: {escaped("; ".join(sorted(values)))}.</p>')
     else:
         parts.append("<p>No captures.</p>")
     return "".join(parts) + "</div>"
@@ -651,5 +502,6 @@ def _environment(result: RunResult) -> str:
 
     walk("", result.environment)
     return (
-        f"<details><summary>Environment</summary><pre>{_text(chr(10).join(lines))}</pre></details>"
+        "<details><summary>Environment</summary>"
+        f"<pre>{escaped(chr(10).join(lines))}</pre></details>"
     )

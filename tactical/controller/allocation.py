@@ -116,18 +116,17 @@ def _flow_deviation(
     attached: Sequence[Attachment],
 ) -> Allocation:
     """Solve, then read each subflow's path and rate from the path flows."""
-    demands = [d for d in network.demands if any(a.user == d.user for a in attached)]
-    if not demands:
+    problem = _routing_problem(network, graph, attached)
+    if not problem.demands:
         return Allocation(())
-    problem, first, hops = _routing_problem(network, graph, attached)
-    server = _server_node(network)
+    first, hops = problem.attachments, problem.hops
     solution = fdm.solve(
-        problem,
-        [fdm.Demand(_user_node(d.user), server, d.rate_bps) for d in demands],
+        problem.network,
+        problem.demands,
         packet_bits=network.mean_packet_bits,
         kappa=network.delay_coefficient,
     )
-    rates = queue_rates(problem, solution, capacity_share=network.capacity_share)
+    rates = queue_rates(problem.network, solution, capacity_share=network.capacity_share)
 
     subflows = []
     for number, flows in enumerate(solution.path_flows):
@@ -152,17 +151,37 @@ def _flow_deviation(
     return Allocation(tuple(subflows), solution)
 
 
+@dataclass(frozen=True)
+class RoutingProblem:
+    """What flow deviation is given: a network, the demands on it, and what its links stand for."""
+
+    network: fdm.Network
+    demands: tuple[fdm.Demand, ...]
+    attachments: Mapping[int, Attachment]
+    """Link by position → the attachment that it is, for links that leave a user."""
+    hops: Mapping[int, Hop]
+    """Link by position → the hop that it is, for all others."""
+
+
+def routing_problem(network: ControlledNetwork, view: View) -> RoutingProblem:
+    """What `allocate` solves under the policy ``fdm``."""
+    graph = _directed_trunks(network, view)
+    reachable = [
+        a for a in view.attached(network) if _shortest_path(network, graph, a.datapath) is not None
+    ]
+    return _routing_problem(network, graph, reachable)
+
+
 def _routing_problem(
     network: ControlledNetwork,
     graph: Sequence[tuple[Hop, str]],
     attached: Sequence[Attachment],
-) -> tuple[fdm.Network, dict[int, Attachment], dict[int, Hop]]:
-    """The network to solve, and what its links stand for: an attachment or a hop."""
+) -> RoutingProblem:
     links: list[fdm.Link] = []
-    first: dict[int, Attachment] = {}
+    attachments: dict[int, Attachment] = {}
     hops: dict[int, Hop] = {}
     for a in attached:
-        first[len(links)] = a
+        attachments[len(links)] = a
         links.append(fdm.Link(_user_node(a.user), a.datapath, a.rate_bps, 0.0))
     for hop, head in graph:
         assert hop.trunk is not None
@@ -172,7 +191,13 @@ def _routing_problem(
     hops[len(links)] = last
     links.append(fdm.Link(last.datapath, _server_node(network), network.server.rate_bps, 0.0))
     nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
-    return fdm.Network(nodes, links), first, hops
+    users = {a.user for a in attached}
+    demands = tuple(
+        fdm.Demand(_user_node(d.user), _server_node(network), d.rate_bps)
+        for d in network.demands
+        if d.user in users
+    )
+    return RoutingProblem(fdm.Network(nodes, links), demands, attachments, hops)
 
 
 def _user_node(user: str) -> str:

@@ -14,6 +14,7 @@ from fdm.instance import Instance, InstanceError, load
 from fdm.limit import limit_paths
 from fdm.network import Demand, Link, Network, Node
 from fdm.paths import prepare
+from fdm.progress import Progress
 from fdm.queues import QueueRate, queue_rates
 from fdm.shortest import Path
 from fdm.solution import PathFlow, Solution
@@ -37,6 +38,7 @@ __all__ = [
     "Node",
     "Path",
     "PathFlow",
+    "Progress",
     "QueueRate",
     "Solution",
     "calibrate",

@@ -3,7 +3,7 @@
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from fdm.admission import largest_fitting, max_min
@@ -12,6 +12,7 @@ from fdm.delay import QUEUE, Delay, Kleinrock
 from fdm.fairness import shared
 from fdm.flow_deviation import Start, phase_1, phase_2
 from fdm.network import Demand, Network, Node
+from fdm.progress import Progress, Reporter
 from fdm.routing import FITS, Routing, all_or_nothing, link_flows, restored, scaled, utilisation
 from fdm.shortest import shortest_paths
 from fdm.solution import PathFlow, Solution, mean_delays
@@ -59,6 +60,7 @@ def solve(
     method: str = "auto",
     admission: str = "max-min",
     capacity_share: float = 0.95,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Split demands over paths so that the mean packet delay is least.
 
@@ -94,6 +96,8 @@ def solve(
         (``proportional``).
     capacity_share : float
         Share of every capacity that demands are then cut to, above 0 and below 1.
+    progress : callable, optional
+        Called with a `fdm.Progress` about every half second while the solve goes on.
 
     Returns
     -------
@@ -150,7 +154,10 @@ def solve(
         carried = _carried_over(network, connected, start) if start is not None else None
         if carried is not None:
             carried = shared(network, connected, carried)
-        problem = _Problem(network, connected, delay, gap, iterations, admission, capacity_share)
+        problem = _Problem(
+            network, connected, delay, gap, iterations, admission, capacity_share,
+            Reporter(progress),
+        )  # fmt: skip
         if method == "path flows" or (method == "auto" and _compiled(work, family)):
             found = _by_path_flows(problem, carried)
         else:
@@ -195,6 +202,7 @@ class _Problem(NamedTuple):
     iterations: int
     admission: str
     capacity_share: float
+    report: Reporter
 
     def admitted(self, share: float) -> list[Demand]:
         """Return what to let in, given a share of all demands that fits the capacities."""

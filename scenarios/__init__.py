@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from scenarios.contended import Contended
 from scenarios.direct_move import DirectMove
 from scenarios.errors import ScenarioError
 from scenarios.experiment import (
@@ -34,6 +35,7 @@ from scenarios.experiment import (
     split_name,
     to_toml,
 )
+from scenarios.lossy_satcom import LossySatcom
 from scenarios.parameters import Parameter, Row, describe, nearest
 from scenarios.scenario import (
     INTERFACE_NAME_LIMIT,
@@ -47,7 +49,9 @@ from scenarios.scenario import (
     Traffic,
 )
 
-EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in (DirectMove,)}
+_SHIPPED: tuple[type[Experiment], ...] = (DirectMove, LossySatcom, Contended)
+
+EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in _SHIPPED}
 """The shipped experiments by name."""
 
 
@@ -144,10 +148,12 @@ __all__ = [
     "INTERFACE_NAME_LIMIT",
     "PROTOCOLS",
     "AccessPoint",
+    "Contended",
     "CoverageChange",
     "DirectMove",
     "Experiment",
     "Link",
+    "LossySatcom",
     "Parameter",
     "Row",
     "Satellite",

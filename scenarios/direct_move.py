@@ -2,126 +2,13 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import mobility
+from scenarios.components import Captures, Controller, Duration, EntryTime, Load, Satcom, Ships, Uav
 from scenarios.errors import ScenarioError
 from scenarios.experiment import Experiment
-from scenarios.parameters import Parameter
-from scenarios.scenario import (
-    AccessPoint,
-    Block,
-    Buffer,
-    Channel,
-    CongestionControl,
-    Delay,
-    Link,
-    Loss,
-    Range,
-    Rate,
-    Satellite,
-    Scenario,
-    Station,
-    Traffic,
-)
-
-
-@dataclass(frozen=True)
-class Satcom:
-    """The satellite path, in range all the time."""
-
-    rate_bps: Rate = 50e6
-    delay_s: Delay = 0.25
-    loss: Loss = 0.0
-    buffer_packets: Buffer = 500
-
-
-@dataclass(frozen=True)
-class Uav:
-    """The UAV: its link to shore, its radio, its place above the sea."""
-
-    rate_bps: Rate = 1e6
-    delay_s: Delay = 0.01
-    loss: Loss = 0.0
-    buffer_packets: Buffer = 8
-    range_m: Range = 3000.0
-    altitude_m: Annotated[
-        float,
-        Parameter(unit="m", meaning="height of the UAV above the sea", minimum=0, maximum=30_000),
-    ] = 300.0
-    channel: Channel = 1
-
-
-@dataclass(frozen=True)
-class Ships:
-    """The mobile users."""
-
-    count: Annotated[
-        int, Parameter(unit="ships", meaning="number of ships", minimum=1, maximum=50)
-    ] = 2
-    speed_mps: Annotated[
-        float,
-        Parameter(unit="m/s", meaning="speed of every ship", minimum=0, above=True, maximum=100),
-    ] = 15.0
-    spacing_m: Annotated[
-        float,
-        Parameter(unit="m", meaning="distance between neighbouring tracks", minimum=0, maximum=1e5),
-    ] = 200.0
-
-
-@dataclass(frozen=True)
-class Load:
-    """What each ship sends to the host."""
-
-    rate_bps: Rate = 3e6
-    congestion_control: CongestionControl = "cubic"
-    block_bytes: Block = 1400
-
-
-@dataclass(frozen=True)
-class Controller:
-    """Figures the controller solves and deploys with."""
-
-    capacity_share: Annotated[
-        float,
-        Parameter(
-            meaning="share of a link that guaranteed queue rates may add up to",
-            minimum=0,
-            above=True,
-            maximum=1,
-        ),
-    ] = 0.95
-    mean_packet_bits: Annotated[
-        float,
-        Parameter(
-            unit="bit", meaning="mean packet of the delay model", minimum=0, above=True, maximum=1e6
-        ),
-    ] = 12000.0
-    kappa: Annotated[
-        float,
-        Parameter(
-            meaning="coefficient of the queueing delay; 1 is M/M/1",
-            minimum=0,
-            above=True,
-            maximum=1000,
-        ),
-    ] = 1.0
-    header_overhead: Annotated[
-        float,
-        Parameter(
-            meaning="bits on the wire for each bit of application data", minimum=1, maximum=10
-        ),
-    ] = 1.07
-
-
-@dataclass(frozen=True)
-class Captures:
-    """What is recorded of every packet."""
-
-    snap_length_bytes: Annotated[
-        int,
-        Parameter(unit="byte", meaning="bytes kept of every packet", minimum=96, maximum=262_144),
-    ] = 128
+from scenarios.scenario import AccessPoint, Satellite, Scenario, Station
 
 
 @dataclass(frozen=True)
@@ -189,20 +76,10 @@ class DirectMove(Experiment):
         "mptcp": 372_800.0,
         "fdm": 418_800.0,
     }
+    REFERENCE: ClassVar[str] = "Zhao et al. 2018"
 
-    duration_s: Annotated[
-        float, Parameter(unit="s", meaning="length of a run", minimum=1, maximum=86_400, whole=True)
-    ] = 100.0
-    entry_time_s: Annotated[
-        float,
-        Parameter(
-            unit="s",
-            meaning="when the ships enter the UAV's range",
-            minimum=0,
-            above=True,
-            maximum=86_400,
-        ),
-    ] = 60.0
+    duration_s: Duration = 100.0
+    entry_time_s: EntryTime = 60.0
     satcom: Satcom = field(default_factory=Satcom)
     uav: Uav = field(default_factory=Uav)
     ships: Ships = field(default_factory=Ships)
@@ -242,41 +119,21 @@ class DirectMove(Experiment):
             name=self.name,
             duration_s=self.duration_s,
             stations=tuple(stations),
-            satellites=(Satellite("satcom", _link(self.satcom)),),
+            satellites=(Satellite("satcom", self.satcom.backhaul),),
             access_points=(
-                AccessPoint("uav", hover, self.uav.range_m, _link(self.uav), self.uav.channel),
+                AccessPoint("uav", hover, self.uav.range_m, self.uav.backhaul, self.uav.channel),
             ),
             host="host",
-            traffic=tuple(
-                Traffic(
-                    user=station.name,
-                    host="host",
-                    rate_bps=self.traffic.rate_bps,
-                    start_s=0.0,
-                    duration_s=self.duration_s,
-                    congestion_control=self.traffic.congestion_control,
-                    block_bytes=self.traffic.block_bytes,
-                )
-                for station in stations
-            ),
+            traffic=self.traffic.of(stations, "host", self.duration_s),
             mean_packet_bits=self.controller.mean_packet_bits,
             capacity_share=self.controller.capacity_share,
             kappa=self.controller.kappa,
             header_overhead=self.controller.header_overhead,
             snap_length_bytes=self.captures.snap_length_bytes,
             reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS),
-            reference="Zhao et al. 2018",
+            reference=self.REFERENCE,
         )
 
     def _offsets_m(self) -> list[float]:
         middle = (self.ships.count - 1) / 2
         return [(number - middle) * self.ships.spacing_m for number in range(self.ships.count)]
-
-
-def _link(path: Satcom | Uav) -> Link:
-    return Link(
-        rate_bps=path.rate_bps,
-        delay_s=path.delay_s,
-        loss=path.loss,
-        buffer_packets=path.buffer_packets,
-    )

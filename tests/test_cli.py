@@ -96,7 +96,8 @@ def test_python_m_and_the_installed_command_are_the_same():
     for command in ([sys.executable, "-m", "tactical"], [str(installed)]):
         done = subprocess.run([*command, "run", "nowhere"], capture_output=True, text=True)
         assert done.returncode == 2
-        assert done.stderr == "tactical: no experiment 'nowhere'; there is direct-move\n"
+        known = ", ".join(sorted(scenarios.EXPERIMENTS))
+        assert done.stderr == f"tactical: no experiment 'nowhere'; there is {known}\n"
 
 
 @pytest.mark.parametrize("command", ["", "doctor", "scenarios", "check", "run", "solve", "report"])

@@ -43,13 +43,13 @@ def with_patrol(tmp_path) -> Path:
     """A directory with the scenarios, and the one of the page added as the page says."""
     blocks = [block.partition("```")[0] for block in PAGE.split("```python\n")[1:]]
     module = next(block for block in blocks if "class Patrol" in block)
-    naming = next(block for block in blocks if "EXPERIMENTS" in block)
+    naming = next(block for block in blocks if "_SHIPPED" in block)
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     (tmp_path / "scenarios/patrol.py").write_text(module)
     listing = tmp_path / "scenarios/__init__.py"
     text = listing.read_text()
     imported, named = [line for line in naming.splitlines() if line]
-    before = named.replace("(DirectMove, Patrol)", "(DirectMove,)")
+    before = named.replace(", Patrol)", ")")
     assert before in text.splitlines()
     listing.write_text(text.replace(before, f"{imported}\n{named}"))
     return tmp_path

@@ -146,7 +146,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path):
 
 
 def test_an_unknown_experiment_names_the_known_ones():
-    with pytest.raises(ScenarioError, match="no experiment 'direct-mov'; there is direct-move"):
+    with pytest.raises(
+        ScenarioError, match=r"no experiment 'direct-mov'; there is .*did you mean direct-move"
+    ):
         scenarios.load("direct-mov")
 
 

@@ -1,0 +1,170 @@
+"""The parts that the shipped experiments are made of, each with its parameters and defaults.
+
+The defaults are those of `scenarios.direct_move.DirectMove`, which says where they come from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from scenarios.parameters import Parameter
+from scenarios.scenario import (
+    Block,
+    Buffer,
+    Channel,
+    CongestionControl,
+    Delay,
+    Link,
+    Loss,
+    Range,
+    Rate,
+    Station,
+    Traffic,
+)
+
+Duration = Annotated[
+    float, Parameter(unit="s", meaning="length of a run", minimum=1, maximum=86_400, whole=True)
+]
+EntryTime = Annotated[
+    float,
+    Parameter(
+        unit="s",
+        meaning="when the ships enter the UAV's range",
+        minimum=0,
+        above=True,
+        maximum=86_400,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Satcom:
+    """The satellite path, in range all the time."""
+
+    rate_bps: Rate = 50e6
+    delay_s: Delay = 0.25
+    loss: Loss = 0.0
+    buffer_packets: Buffer = 500
+
+    @property
+    def backhaul(self) -> Link:
+        """Its link to shore."""
+        return Link(
+            rate_bps=self.rate_bps,
+            delay_s=self.delay_s,
+            loss=self.loss,
+            buffer_packets=self.buffer_packets,
+        )
+
+
+@dataclass(frozen=True)
+class Uav:
+    """The UAV: its link to shore, its radio, its place above the sea."""
+
+    rate_bps: Rate = 1e6
+    delay_s: Delay = 0.01
+    loss: Loss = 0.0
+    buffer_packets: Buffer = 8
+    range_m: Range = 3000.0
+    altitude_m: Annotated[
+        float,
+        Parameter(unit="m", meaning="height of the UAV above the sea", minimum=0, maximum=30_000),
+    ] = 300.0
+    channel: Channel = 1
+
+    @property
+    def backhaul(self) -> Link:
+        """Its link to shore."""
+        return Link(
+            rate_bps=self.rate_bps,
+            delay_s=self.delay_s,
+            loss=self.loss,
+            buffer_packets=self.buffer_packets,
+        )
+
+
+@dataclass(frozen=True)
+class Ships:
+    """The mobile users."""
+
+    count: Annotated[
+        int, Parameter(unit="ships", meaning="number of ships", minimum=1, maximum=50)
+    ] = 2
+    speed_mps: Annotated[
+        float,
+        Parameter(unit="m/s", meaning="speed of every ship", minimum=0, above=True, maximum=100),
+    ] = 15.0
+    spacing_m: Annotated[
+        float,
+        Parameter(unit="m", meaning="distance between neighbouring tracks", minimum=0, maximum=1e5),
+    ] = 200.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What each ship sends to the host."""
+
+    rate_bps: Rate = 3e6
+    congestion_control: CongestionControl = "cubic"
+    block_bytes: Block = 1400
+
+    def of(self, stations: Sequence[Station], host: str, duration_s: float) -> tuple[Traffic, ...]:
+        """One connection from every station to the host, for the whole run."""
+        return tuple(
+            Traffic(
+                user=station.name,
+                host=host,
+                rate_bps=self.rate_bps,
+                start_s=0.0,
+                duration_s=duration_s,
+                congestion_control=self.congestion_control,
+                block_bytes=self.block_bytes,
+            )
+            for station in stations
+        )
+
+
+@dataclass(frozen=True)
+class Controller:
+    """Figures the controller solves and deploys with."""
+
+    capacity_share: Annotated[
+        float,
+        Parameter(
+            meaning="share of a link that guaranteed queue rates may add up to",
+            minimum=0,
+            above=True,
+            maximum=1,
+        ),
+    ] = 0.95
+    mean_packet_bits: Annotated[
+        float,
+        Parameter(
+            unit="bit", meaning="mean packet of the delay model", minimum=0, above=True, maximum=1e6
+        ),
+    ] = 12000.0
+    kappa: Annotated[
+        float,
+        Parameter(
+            meaning="coefficient of the queueing delay; 1 is M/M/1",
+            minimum=0,
+            above=True,
+            maximum=1000,
+        ),
+    ] = 1.0
+    header_overhead: Annotated[
+        float,
+        Parameter(
+            meaning="bits on the wire for each bit of application data", minimum=1, maximum=10
+        ),
+    ] = 1.07
+
+
+@dataclass(frozen=True)
+class Captures:
+    """What is recorded of every packet."""
+
+    snap_length_bytes: Annotated[
+        int,
+        Parameter(unit="byte", meaning="bytes kept of every packet", minimum=96, maximum=262_144),
+    ] = 128

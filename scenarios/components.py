@@ -16,6 +16,7 @@ from scenarios.scenario import (
     Delay,
     Link,
     Loss,
+    QueueDiscipline,
     Range,
     Rate,
     Station,
@@ -158,6 +159,7 @@ class Controller:
             meaning="bits on the wire for each bit of application data", minimum=1, maximum=10
         ),
     ] = 1.07
+    queue_discipline: QueueDiscipline = "codel"
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,7 @@ class DirectMove(Experiment):
             kappa=self.controller.kappa,
             header_overhead=self.controller.header_overhead,
             snap_length_bytes=self.captures.snap_length_bytes,
+            queue_discipline=self.controller.queue_discipline,
             reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS),
             reference=self.REFERENCE,
         )

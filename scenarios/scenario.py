@@ -57,6 +57,14 @@ CongestionControl = Annotated[
         pattern_meaning="the name of a congestion control of the kernel, such as cubic or bbr",
     ),
 ]
+QueueDiscipline = Annotated[
+    str,
+    Parameter(
+        meaning="what the queues of subflows do with packets that wait",
+        pattern="codel|fifo",
+        pattern_meaning="codel (held to the wait that the solution assumed) or fifo",
+    ),
+]
 Block = Annotated[
     int,
     Parameter(
@@ -230,6 +238,8 @@ class Scenario:
         Bits on the wire for each bit of application data.
     snap_length_bytes : int
         Bytes kept of every captured packet.
+    queue_discipline : str
+        "codel" or "fifo": what the queues that the controller sets do with packets that wait.
     reference_goodput_bps : mapping of str to float
         Protocol to the average throughput the source reports; may be empty.
     reference : str
@@ -253,6 +263,7 @@ class Scenario:
     kappa: float
     header_overhead: float
     snap_length_bytes: int
+    queue_discipline: str = "codel"
     reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
 

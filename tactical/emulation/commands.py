@@ -6,8 +6,10 @@ The adapter runs exactly these; ``--dry-run`` prints exactly these.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from fdm.active_queue import CoDel
 
 from .plan import HostInterface, Medium, Plan, Port
 
@@ -255,6 +257,18 @@ def shaping_command(ports: Iterable[Port]) -> Command | None:
             OWNER,
         ]
     return Command(tuple(argv)) if shaped else None
+
+
+def leaf_batch(leaves: Mapping[tuple[str, int], CoDel]) -> str:
+    """Lines for ``tc -batch -`` that give queues of ports a CoDel discipline (tc-codel(8)).
+
+    Open vSwitch's linux-htb keeps queue N in class 1:(N + 1), in hexadecimal.
+    """
+    return "".join(
+        f"qdisc replace dev {port} parent 1:{queue_id + 1:x} codel limit {leaf.limit_packets} "
+        f"target {round(leaf.target_s * 1e6)}us interval {round(leaf.interval_s * 1e6)}us\n"
+        for (port, queue_id), leaf in leaves.items()
+    )
 
 
 def owned_rows(table: str) -> Command:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
@@ -30,6 +31,7 @@ class EventLog:
         self._samples = (run_dir / "samples.jsonl").open("a")
         self._solves = (run_dir / "solves.jsonl").open("a")
         self._seen: list[Event] = []
+        self._subscribers: list[tuple[str, SimpleQueue[Event | None]]] = []
         self.fault: str | None = None
         """Why something could not be written, once that has happened."""
 
@@ -75,6 +77,9 @@ class EventLog:
             if kind == "solve":
                 self._append(self._solves, line)
             self._seen.append(event)
+            for wanted, queue in self._subscribers:
+                if wanted == kind:
+                    queue.put(event)
             self._lock.notify_all()
 
     def _append(self, stream: IO[str], line: str) -> None:
@@ -87,6 +92,13 @@ class EventLog:
                 self.fault = f"{stream.name}: {error.strerror}"
                 print(self.fault, file=sys.stderr, flush=True)
             print(line, file=sys.stderr, flush=True)
+
+    def subscribe(self, *kinds: str) -> SimpleQueue[Event | None]:
+        """A queue that gets every later event of these kinds; None is for the reader's own use."""
+        queue: SimpleQueue[Event | None] = SimpleQueue()
+        with self._lock:
+            self._subscribers += [(kind, queue) for kind in kinds]
+        return queue
 
     def wait_for(self, matches: Callable[[Event], bool], timeout_s: float) -> Event | None:
         """The first event that `matches`, past or future; None after `timeout_s`."""

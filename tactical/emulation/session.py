@@ -28,6 +28,7 @@ from .control import controller
 from .ending import Ending
 from .environment import HostSampler, write_environment
 from .events import EventLog
+from .leaf_queues import LeafQueues
 from .movement import Movement
 from .network import Network
 from .openvswitch import OpenVSwitch, open_vswitch
@@ -100,6 +101,7 @@ def _emulate(
 ) -> None:
     events.write("state", "run", state="configured")
     with ExitStack() as stack:
+        stack.enter_context(LeafQueues(plan, scenario, events))
         # Starts while the network is built, and ends before it is taken down.
         control = stack.enter_context(controller(plan, scenario, run_dir, switching.ovsdb, events))
         network = stack.enter_context(Network(plan, run_dir))

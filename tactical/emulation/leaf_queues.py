@@ -1,0 +1,104 @@
+"""Queue disciplines at the switches: what Open vSwitch's queues do with packets that must wait.
+
+OVSDB says how fast a queue is and nothing about how long it may get. So whenever the controller has
+set queues, the switch's side gives each the discipline that the scenario asks for: CoDel with the
+waiting time that the solution assumed (`fdm.active_queue`), or none, which leaves a FIFO of the
+port's buffer.
+"""
+
+from __future__ import annotations
+
+import threading
+from queue import SimpleQueue
+from typing import Any
+
+from fdm.active_queue import CoDel, codel
+from scenarios import Scenario
+
+from ..host.process import CommandError, run
+from . import commands
+from .events import Event, EventLog
+from .plan import Plan
+from .processes import COMMAND_TIMEOUT_S
+
+
+class LeafQueues:
+    """Follows the controller's records of a run and sets queue disciplines; a context manager.
+
+    Parameters
+    ----------
+    plan, scenario
+        The network, and the delay model that the controller solves with.
+    events
+        Where the controller's records arrive, and what was set is written.
+    """
+
+    def __init__(self, plan: Plan, scenario: Scenario, events: EventLog) -> None:
+        self._plan = plan
+        self._scenario = scenario
+        self._events = events
+        self._records: SimpleQueue[Event | None] = events.subscribe(
+            "solve", "queue_set", "assignment"
+        )
+        self._flow_bps: dict[str, float] = {}
+        self._changed: list[dict[str, Any]] = []
+        self._thread = threading.Thread(target=self._follow, name="leaf queues", daemon=True)
+
+    def __enter__(self) -> LeafQueues:
+        if self._scenario.queue_discipline == "codel":
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._records.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(COMMAND_TIMEOUT_S)
+
+    def take(self, record: Event) -> dict[tuple[str, int], CoDel]:
+        """Note what the controller says; returns what to set on which queue of which port now."""
+        data = record["data"]
+        match record["kind"]:
+            case "solve":
+                self._flow_bps = {}
+                for flow in data.get("path_flows", ()):
+                    via = flow["via"]
+                    self._flow_bps[via] = self._flow_bps.get(via, 0.0) + flow["rate_bps"]
+            case "queue_set":
+                self._changed.append(data)
+            case "assignment":
+                changed, self._changed = self._changed, []
+                return {(q["port"], q["queue_id"]): self._leaf(q) for q in changed}
+        return {}
+
+    def _follow(self) -> None:
+        while (record := self._records.get()) is not None:
+            if leaves := self.take(record):
+                self._apply(leaves)
+
+    def _leaf(self, queue: dict[str, Any]) -> CoDel:
+        name = queue["port"]
+        uplink = next(u for u in self._plan.uplinks if name in (u.relay_port, u.shore_port))
+        port = next(p for s in self._plan.switches for p in s.ports if p.name == name)
+        return codel(
+            uplink.rate_bps,
+            self._flow_bps.get(uplink.relay, 0.0),
+            queue["max_bps"],
+            2.0 * uplink.delay_s,
+            packet_bits=self._scenario.mean_packet_bits,
+            kappa=self._scenario.kappa,
+            buffer_packets=port.buffer_packets or 1000,
+        )
+
+    def _apply(self, leaves: dict[tuple[str, int], CoDel]) -> None:
+        try:
+            run(
+                ("tc", "-force", "-batch", "-"),
+                stdin=commands.leaf_batch(leaves),
+                timeout_s=COMMAND_TIMEOUT_S,
+            )
+        except CommandError as error:
+            self._events.write("error", "leaf queues", message=str(error))
+        for (port, queue_id), leaf in leaves.items():
+            self._events.write(
+                "queue_discipline", "leaf queues", port=port, queue_id=queue_id, **leaf._asdict()
+            )

@@ -1,0 +1,32 @@
+"""Disciplines of the switches' queues, from the controller's records."""
+
+import scenarios
+from fdm.active_queue import CoDel
+from tactical.emulation import commands
+from tactical.emulation.events import EventLog
+from tactical.emulation.leaf_queues import LeafQueues
+from tactical.emulation.plan import make_plan
+
+
+def test_a_queue_is_the_class_that_open_vswitch_gives_it():
+    batch = commands.leaf_batch({("uav-eth2", 9): CoDel(0.0537, 0.1, 8)})
+    assert batch == (
+        "qdisc replace dev uav-eth2 parent 1:a codel limit 8 target 53700us interval 100000us\n"
+    )
+
+
+def test_the_target_follows_the_flows_of_the_last_solve(tmp_path):
+    scenario = scenarios.load("direct-move").build(seed=0)
+    rate = 388_268
+    flows = [{"user": user, "via": "uav", "rate_bps": rate} for user in ("ship1", "ship2")]
+    queue = {"port": "uav-eth2", "queue_id": 2, "min_bps": rate, "max_bps": rate}
+    with EventLog(tmp_path) as log:
+        queues = LeafQueues(make_plan(scenario, "fdm"), scenario, log)
+        assert queues.take({"kind": "solve", "data": {"path_flows": flows}}) == {}
+        assert queues.take({"kind": "queue_set", "data": queue}) == {}
+        leaves = queues.take({"kind": "assignment", "data": {}})
+        assert queues.take({"kind": "assignment", "data": {}}) == {}, "set once"
+    assert list(leaves) == [("uav-eth2", 2)]
+    leaf = leaves["uav-eth2", 2]
+    assert round(leaf.target_s, 4) == 0.0537
+    assert leaf.limit_packets == scenario.access_points[0].backhaul.buffer_packets

@@ -1,12 +1,14 @@
-"""Range: whether two moving nodes reach each other, and exactly when that changes."""
+"""Range: whether moving nodes reach each other, and exactly when that changes."""
 
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mobility.trajectory import Leg, Trajectory
+from mobility.contacts import within_range
+from mobility.trajectory import Array, Trajectory, joined
 
 
 class Crossing(NamedTuple):
@@ -22,6 +24,61 @@ class Crossing(NamedTuple):
 
     time_s: float
     entering: bool
+
+
+class Contact(NamedTuple):
+    """A time during which a node is within range of an access point.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        From when to when, in seconds of run time; cut at the ends of the interval asked about.
+    node, access_point : int
+        Numbers of the two in the sequences given.
+    """
+
+    start_s: float
+    end_s: float
+    node: int
+    access_point: int
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts:
+    """All contacts of some nodes with some access points, sorted by node, access point and time.
+
+    Attributes
+    ----------
+    node, access_point : numpy.ndarray
+        Shape (n,): numbers of the two.
+    start_s, end_s : numpy.ndarray
+        Shape (n,): from when to when, in seconds of run time.
+    until_s : float
+        End of the interval asked about; a contact that ends then may go on.
+    """
+
+    node: NDArray[np.intp]
+    access_point: NDArray[np.intp]
+    start_s: Array
+    end_s: Array
+    until_s: float
+
+    def __len__(self) -> int:
+        return self.node.size
+
+    def in_order(self) -> list[Contact]:
+        """Return the contacts by the time they begin."""
+        order = np.lexsort((self.access_point, self.node, self.start_s))
+        return [
+            Contact(float(start), float(end), int(node), int(access_point))
+            for start, end, node, access_point in zip(
+                self.start_s[order],
+                self.end_s[order],
+                self.node[order],
+                self.access_point[order],
+                strict=True,
+            )
+        ]
 
 
 def in_range(a: Trajectory, b: Trajectory, range_m: float, t_s: ArrayLike) -> NDArray[np.bool_]:
@@ -52,9 +109,16 @@ def in_range(a: Trajectory, b: Trajectory, range_m: float, t_s: ArrayLike) -> ND
     At a crossing the two nodes are exactly on the boundary, where rounding decides. To follow a
     schedule use `range_crossings`, which is consistent with itself.
     """
-    _check_range(range_m)
-    apart: NDArray[np.bool_] = np.linalg.norm(a.position(t_s) - b.position(t_s), axis=1) <= range_m
+    _ranges(range_m, 1)
+    apart: NDArray[np.bool_] = distance_m(a, b, t_s) <= range_m
     return apart
+
+
+def distance_m(a: Trajectory, b: Trajectory, t_s: ArrayLike) -> Array:
+    """Return the slant distance of two nodes in metres at n given times."""
+    apart = a.position(t_s) - b.position(t_s)
+    distance: Array = np.sqrt(apart[:, 0] ** 2 + apart[:, 1] ** 2 + apart[:, 2] ** 2)
+    return distance
 
 
 def range_crossings(
@@ -85,70 +149,71 @@ def range_crossings(
 
     Notes
     -----
-    The times are roots of a quadratic per pair of legs, not samples: they are right to rounding
+    The times are solved for, not sampled (`mobility.contacts`): they are right to rounding
     (about 1e-9 s for distances of kilometres) whatever the speed.
     """
-    _check_range(range_m)
-    contacts: list[tuple[float, float]] = []
-    for start_s, end_s, first, second in _common_legs(a, b, until_s):
-        contact = _contact(first, second, range_m, start_s, end_s)
-        if contact is None:
-            continue
-        if contacts and contact[0] <= contacts[-1][1]:
-            contacts[-1] = (contacts[-1][0], contact[1])
-        else:
-            contacts.append(contact)
+    contacts = contact_schedule([a], [b], range_m, until_s)
     crossings: list[Crossing] = []
-    for entered_s, left_s in contacts:
-        crossings.append(Crossing(entered_s, entering=True))
-        if left_s < until_s:
-            crossings.append(Crossing(left_s, entering=False))
+    for start_s, end_s in zip(contacts.start_s.tolist(), contacts.end_s.tolist(), strict=True):
+        crossings.append(Crossing(start_s, entering=True))
+        if end_s < until_s:
+            crossings.append(Crossing(end_s, entering=False))
     return tuple(crossings)
 
 
-def _common_legs(
-    a: Trajectory, b: Trajectory, until_s: float
-) -> list[tuple[float, float, Leg, Leg]]:
-    """Cut [0, until_s] where either node changes course."""
-    legs_a, legs_b = a.legs(until_s), b.legs(until_s)
-    starts = sorted({leg.start_s for leg in (*legs_a, *legs_b) if leg.start_s < until_s})
-    pieces = []
-    at_a = at_b = 0
-    for start_s, end_s in zip(starts, [*starts[1:], until_s], strict=True):
-        while at_a + 1 < len(legs_a) and legs_a[at_a + 1].start_s <= start_s:
-            at_a += 1
-        while at_b + 1 < len(legs_b) and legs_b[at_b + 1].start_s <= start_s:
-            at_b += 1
-        pieces.append((start_s, end_s, legs_a[at_a], legs_b[at_b]))
-    return pieces
+def contact_schedule(
+    nodes: Sequence[Trajectory],
+    access_points: Sequence[Trajectory],
+    range_m: ArrayLike,
+    until_s: float,
+) -> Contacts:
+    """Return every time during which a node is within range of an access point.
+
+    Parameters
+    ----------
+    nodes, access_points : sequence of Trajectory
+        The moving users, and what they come into range of, which may move as well.
+    range_m : array_like
+        Slant range in metres, one for all access points or one for each.
+    until_s : float
+        End of the interval of interest, which begins at run time 0.
+
+    Returns
+    -------
+    Contacts
+        To rounding, not to a time step.
+
+    Raises
+    ------
+    ValueError
+        If a range is negative or not a number, or there are neither one nor as many as access
+        points.
+    """
+    ranges = _ranges(range_m, len(access_points))
+    parts = []
+    if access_points and until_s > 0.0:
+        each = [access_point.legs(until_s) for access_point in access_points]
+        others = joined(each)
+        counts = np.array([len(legs) for legs in each], dtype=np.intp)
+        parts = [
+            within_range(node.legs(until_s), others, counts, ranges, until_s) for node in nodes
+        ]
+    return Contacts(
+        np.repeat(np.arange(len(parts)), [part.pair.size for part in parts]),
+        np.concatenate([part.pair for part in parts]) if parts else np.zeros(0, dtype=np.intp),
+        np.concatenate([part.start_s for part in parts]) if parts else np.zeros(0),
+        np.concatenate([part.end_s for part in parts]) if parts else np.zeros(0),
+        until_s,
+    )
 
 
-def _contact(
-    a: Leg, b: Leg, range_m: float, start_s: float, end_s: float
-) -> tuple[float, float] | None:
-    """Return the part of [start_s, end_s] in which two legs are within range, if any."""
-    speed = [vb - va for va, vb in zip(a.velocity_mps, b.velocity_mps, strict=True)]
-    apart = [
-        (pb + vb * (start_s - b.start_s)) - (pa + va * (start_s - a.start_s))
-        for pa, va, pb, vb in zip(
-            a.position_m, a.velocity_mps, b.position_m, b.velocity_mps, strict=True
-        )
-    ]
-    speed_squared = math.fsum(v * v for v in speed)
-    if speed_squared == 0.0:
-        return (start_s, end_s) if math.hypot(*apart) <= range_m else None
-    # Half the chord from the closest approach, rather than the textbook discriminant, which
-    # loses half its digits when the nodes are far apart compared with the range.
-    closest_s = -math.fsum(p * v for p, v in zip(apart, speed, strict=True)) / speed_squared
-    closest_m = math.hypot(*(p + v * closest_s for p, v in zip(apart, speed, strict=True)))
-    if closest_m >= range_m:
-        return None
-    half_s = math.sqrt((range_m - closest_m) * (range_m + closest_m) / speed_squared)
-    entered_s = max(start_s, start_s + closest_s - half_s)
-    left_s = min(end_s, start_s + closest_s + half_s)
-    return (entered_s, left_s) if entered_s < left_s else None
-
-
-def _check_range(range_m: float) -> None:
-    if not range_m >= 0.0:
+def _ranges(range_m: ArrayLike, count: int) -> Array:
+    ranges = np.asarray(range_m, dtype=np.float64)
+    if not (ranges >= 0.0).all():
         raise ValueError(f"range_m must be a distance in metres, 0 or more, not {range_m!r}")
+    if ranges.ndim and ranges.shape != (count,):
+        raise ValueError(
+            f"range_m must be one distance or one for each of {count} access points, "
+            f"not shape {ranges.shape}"
+        )
+    return np.broadcast_to(ranges, (count,))

@@ -17,6 +17,11 @@ LARGEST_FILE_BYTES = 64_000_000
 MOST_NODES = 1_000_000
 """Nodes that a number in a file may call for."""
 
+LEAST_RATE, LARGEST_RATE = 1e-3, 1e15
+"""Rates, capacities and packets above 0 lie between; beyond, doubles cannot hold their sums."""
+
+LONGEST_DELAY_S = 1e9
+
 _LONGEST_NAME = 100
 
 _SHOWN = reprlib.Repr()
@@ -77,7 +82,8 @@ def load(path: Path | str) -> Instance:
     their names, each text or a whole number), ``links`` (objects of ``tail``, ``head``,
     ``capacity_bps``, and ``delay_s``, which is 0 if missing), ``commodities`` (``origin``,
     ``destination``, ``demand_bps``) and, optionally, ``name``, ``packet_bits`` (12000 if missing)
-    and ``optimum`` (``gamma_T``). Other fields are left alone.
+    and ``optimum`` (``gamma_T``). Other fields are left alone. Rates, capacities and ``packet_bits``
+    are 0 or from 1e-3 to 1e15 (``packet_bits`` not 0), delays up to 1e9 seconds.
 
     Parameters
     ----------
@@ -142,8 +148,8 @@ def _instance(tree: dict[str, Any], name: str) -> Instance:
             Link(
                 _name(link, "tail", where),
                 _name(link, "head", where),
-                _number(link, "capacity_bps", where),
-                _number(link, "delay_s", where, default=0.0),
+                _rate(link, "capacity_bps", where),
+                _delay(link, where),
             )
             for where, link in _objects(tree, "links")
         ],
@@ -152,14 +158,16 @@ def _instance(tree: dict[str, Any], name: str) -> Instance:
         Demand(
             _name(commodity, "origin", where),
             _name(commodity, "destination", where),
-            _number(commodity, "demand_bps", where),
+            _rate(commodity, "demand_bps", where),
         )
         for where, commodity in _objects(tree, "commodities")
     )
     network.check(demands)
-    packet_bits = _number(tree, "packet_bits", default=12000.0)
-    if packet_bits <= 0.0:
-        raise ValueError(f"packet_bits must be above 0, not {packet_bits:g}")
+    packet_bits = 12000.0
+    if tree.get("packet_bits") is not None:
+        packet_bits = _rate(tree, "packet_bits")
+        if packet_bits == 0.0:
+            raise ValueError("packet_bits must be above 0, not 0")
     gamma_T = None
     if tree.get("optimum") is not None:
         optimum = tree["optimum"]
@@ -205,11 +213,23 @@ def _value(tree: dict[str, Any], name: str, where: str = "") -> Any:
     return value
 
 
-def _number(
-    tree: dict[str, Any], name: str, where: str = "", *, default: float | None = None
-) -> float:
-    if default is not None and tree.get(name) is None:
-        return default
+def _rate(tree: dict[str, Any], name: str, where: str = "") -> float:
+    rate = _number(tree, name, where)
+    if rate != 0.0 and not LEAST_RATE <= rate <= LARGEST_RATE:
+        raise ValueError(
+            f"{where}{name} must be 0 or from {LEAST_RATE:g} to {LARGEST_RATE:g}, not {rate:g}"
+        )
+    return rate
+
+
+def _delay(link: dict[str, Any], where: str) -> float:
+    delay_s = _number(link, "delay_s", where) if link.get("delay_s") is not None else 0.0
+    if not 0.0 <= delay_s <= LONGEST_DELAY_S:
+        raise ValueError(f"{where}delay_s must be from 0 to {LONGEST_DELAY_S:g}, not {delay_s:g}")
+    return delay_s
+
+
+def _number(tree: dict[str, Any], name: str, where: str = "") -> float:
     value = _value(tree, name, where)
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ValueError(f"{where}{name} must be a number, not {_SHOWN.repr(value)}")

@@ -8,9 +8,14 @@ import scenarios
 from tactical.faults import Refused
 
 
-def add_scenario_arguments(parser: argparse.ArgumentParser) -> None:
+def add_scenario_arguments(
+    parser: argparse.ArgumentParser,
+    *,
+    metavar: str = "SCENARIO",
+    meaning: str = "name, see `tactical scenarios`",
+) -> None:
     """Declare which experiment, with which parameters and seed."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="name, see `tactical scenarios`")
+    parser.add_argument("scenario", metavar=metavar, help=meaning)
     parser.add_argument(
         "--set",
         action="append",

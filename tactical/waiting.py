@@ -1,0 +1,75 @@
+"""What people see who wait for a solve: nothing for two seconds, then how far it has come."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO, cast
+
+import fdm
+from tactical.streams import Tolerant
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+PATIENCE_S = 2.0
+PLAIN_PERIOD_S = 10.0
+_REFRESH_S = 0.25
+
+
+@contextmanager
+def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm.Progress], None]]:
+    """Tell on standard error that something is going on, if it lasts longer than `patience_s`.
+
+    On a terminal a line that is rewritten, elsewhere a plain line every ten seconds.
+
+    Parameters
+    ----------
+    what : str
+        What is going on, as in "solving germany50-90".
+    patience_s : float
+        Seconds of silence.
+
+    Yields
+    ------
+    callable
+        To be given to `fdm.solve` as its `progress`.
+    """
+    stream = Tolerant(sys.stderr)
+    over = threading.Event()
+    latest: list[fdm.Progress] = []
+
+    def said() -> str:
+        if not latest:
+            return f"{what}…"
+        gap = latest[-1].relative_gap
+        reached = f", relative gap {gap:.1e}" if gap < float("inf") else ""
+        return f"{what}… {latest[-1].iterations} iterations{reached}"
+
+    def tell() -> None:
+        if over.wait(patience_s):
+            return
+        if not stream.isatty():
+            while True:
+                print(said(), file=stream, flush=True)
+                if over.wait(PLAIN_PERIOD_S):
+                    return
+        with _status(stream, said()) as status:
+            while not over.wait(_REFRESH_S):
+                status.update(said())
+
+    teller = threading.Thread(target=tell, daemon=True, name="waiting")
+    teller.start()
+    try:
+        yield latest.append
+    finally:
+        over.set()
+        teller.join()
+
+
+def _status(stream: Tolerant, text: str) -> Status:
+    from rich.console import Console
+
+    return Console(file=cast("TextIO", stream)).status(text)

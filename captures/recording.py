@@ -41,6 +41,8 @@ def recorder_arguments(
     recorder: str = "dumpcap",
     buffer_mebibytes: int = 8,
     only: str = "",
+    ring_files: int | None = None,
+    ring_kibibytes: int | None = None,
 ) -> list[str]:
     """Argument list that records one interface into one file.
 
@@ -59,6 +61,10 @@ def recorder_arguments(
         Kernel buffer, MiB. It has to hold what arrives while the recorder does not run.
     only : str
         Capture filter in pcap-filter syntax; everything is recorded by default.
+    ring_files, ring_kibibytes : int, optional
+        Write at most so many files of at most that size (units of 1024 bytes), the oldest of
+        which is overwritten (dumpcap(1), ``-b``; dumpcap only). dumpcap puts a number and the time
+        into their names: ``NAME_00001_20260101120000.pcapng``.
 
     Returns
     -------
@@ -69,7 +75,7 @@ def recorder_arguments(
     ------
     ValueError
         For an unknown recorder, an empty interface name, a snap length too short for the headers,
-        or a buffer below 1 MiB.
+        a buffer below 1 MiB, or a ring that the recorder has not or that holds nothing.
     """
     if not interface:
         raise ValueError("interface: expected a name, got an empty string")
@@ -80,11 +86,21 @@ def recorder_arguments(
         )
     if buffer_mebibytes < 1:
         raise ValueError(f"buffer_mebibytes: expected at least 1 MiB, got {buffer_mebibytes}")
+    ring = (ring_files, ring_kibibytes)
+    if ring != (None, None):
+        if recorder != "dumpcap":
+            raise ValueError(f"ring_files: {recorder} has no such ring, only dumpcap")
+        if ring_files is None or ring_kibibytes is None or min(ring_files, ring_kibibytes) < 1:
+            raise ValueError(
+                f"ring_files, ring_kibibytes: expected two numbers of at least 1, got {ring}"
+            )
     path = fspath(file)
     if recorder == "dumpcap":
         # -q: no packet counter on standard error while recording; the final counters still come.
         arguments = ["dumpcap", "-i", interface, "-s", str(snap_length_bytes)]
         arguments += ["-B", str(buffer_mebibytes), "-q", "-w", path]
+        if ring_files is not None:
+            arguments += ["-b", f"filesize:{ring_kibibytes}", "-b", f"files:{ring_files}"]
         return arguments + (["-f", only] if only else [])
     if recorder == "tcpdump":
         # -Z root: keep the rights to write where the caller may; -U: a crash loses no whole block.

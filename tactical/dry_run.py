@@ -104,7 +104,7 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
             "other-config:max-rate=RATE -- set QoS PORT queues:ID=@q"
         )
     lines.append("# recorders and traffic")
-    lines += [recorder_command(plan, i, run_dir) for i in plan.host_interfaces]
+    lines += [recorder_command(plan, point, run_dir) for point in plan.capture_points]
     for transfer in plan.transfers:
         lines.append(commands.transfer_command(plan, transfer.user, server=True))
         lines.append(commands.transfer_command(plan, transfer.user, server=False))

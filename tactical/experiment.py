@@ -31,6 +31,7 @@ import scenarios
 from scenarios import Experiment
 
 from .emulation.plan import Plan, make_plan
+from .emulation.recording import problem_at_start
 from .host.choice import choose
 from .host.machine import HostError, Machine
 from .host.process import Child
@@ -82,7 +83,7 @@ def execute(
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
     machine = choose(requests[0].backend)
     with ExitStack() as unused:
-        run_dirs = []
+        run_dirs: list[Path] = []
         for request, plan in zip(requests, plans, strict=True):
             run_dirs.append(_new_directory(request, plan.protocol))
             # Until the worker starts nothing is recorded, and nothing is worth keeping.
@@ -91,6 +92,8 @@ def execute(
                 _describe_run(run_dirs[-1], request, plan, machine)
             except OSError as error:
                 raise HostError(f"{run_dirs[-1]}: {error.strerror}; nothing was run") from None
+        if (problem := problem_at_start(plans, run_dirs[0].parent)) is not None:
+            raise HostError(f"{problem}; nothing was run")
         log = run_dirs[0] / "logs" / "worker.log"
         child = machine.start(worker(run_dirs), [run_dirs[0].parent], log)
         unused.pop_all()
@@ -205,6 +208,11 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
             "captures": [plan.host.capture],
         },
         "users": users,
+        "captures": [
+            {"file": p.file, "node": p.node, "side": p.side, "position": p.position}
+            for p in plan.capture_points
+        ],
+        "access_points": {a.name: {"range_m": a.range_m} for a in scenario.access_points},
         "uplinks": [dataclasses.asdict(uplink) for uplink in plan.uplinks],
         "duration_s": plan.duration_s,
         "reference_goodput_bps": dict(scenario.reference_goodput_bps),

@@ -77,6 +77,10 @@ class Network:
             return command.argv
         return ("mnexec", "-a", str(self._nodes[command.node].pid), *command.argv)
 
+    def pid(self, node: str) -> int:
+        """Process id of a node's shell, which stands for its namespaces in /proc."""
+        return int(self._nodes[node].pid)
+
     def run(self, command: Command, timeout_s: float = COMMAND_TIMEOUT_S) -> str:
         """Run a command in its node and return its output.
 

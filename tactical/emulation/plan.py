@@ -57,6 +57,44 @@ class HostInterface:
 
 
 @dataclass(frozen=True)
+class CapturePoint:
+    """An interface that is recorded.
+
+    Attributes
+    ----------
+    node : str
+        Whose interface it is.
+    side : str
+        "station", "access point" or "host".
+    """
+
+    node: str
+    interface: str
+    side: str
+
+    @property
+    def namespace(self) -> str | None:
+        """The node whose network namespace it is in; None is the machine's own."""
+        return None if self.side == "access point" else self.node
+
+    @property
+    def file(self) -> str:
+        """Path of the capture inside the run directory."""
+        return f"captures/{self.interface}.pcapng"
+
+    @property
+    def position(self) -> str:
+        """Where packets are seen, in words."""
+        return {
+            "station": "station side: on the station's own interface; what it sends is seen after "
+            "its queueing discipline",
+            "access point": "access point side: between its radio and its switch, before the "
+            "queues of its uplink",
+            "host": "host side: on the host's own interface, behind all links",
+        }[self.side]
+
+
+@dataclass(frozen=True)
 class Port:
     """A port of an OVS switch; ``rate_bps`` is set where OVS shapes it."""
 
@@ -201,8 +239,21 @@ class Plan:
         return found
 
     @property
+    def capture_points(self) -> tuple[CapturePoint, ...]:
+        """All that is recorded: interfaces of stations, the host's, radios of access points."""
+        stations = (i for interfaces in self.stations.values() for i in interfaces)
+        return (
+            *(CapturePoint(i.node, i.name, "station") for i in stations),
+            CapturePoint(self.host.node, self.host.name, "host"),
+            *(
+                CapturePoint(radio.access_point, radio.interface, "access point")
+                for radio in self.radios
+            ),
+        )
+
+    @property
     def host_interfaces(self) -> tuple[HostInterface, ...]:
-        """All interfaces that are recorded: stations in order, then the host."""
+        """All interfaces with an address: stations in order, then the host."""
         stations = tuple(i for interfaces in self.stations.values() for i in interfaces)
         return (*stations, self.host)
 

@@ -1,75 +1,172 @@
-"""Recorders: one dumpcap for each interface of stations and host."""
+"""Recorders: one dumpcap for each capture point, bounded so that captures never fill the disk."""
 
 from __future__ import annotations
 
+import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from captures.recording import parse_counters, recorder_arguments
 
+from ..host.process import search_path
 from .commands import Command
 from .events import EventLog
 from .network import Network
-from .plan import HostInterface, Plan
-from .processes import Process
+from .plan import CapturePoint, Plan
+from .processes import EmulationError, Process
 
 READY_TIMEOUT_S = 60.0
+RING_FILES = 8
+"""Files a recorder writes in turn; with the last one full, the oldest is overwritten."""
+SHARE_OF_FREE_SPACE = 0.8
+
+_RECORDER = "dumpcap"
+_SEGMENT_BYTES = 1400
+# An enhanced packet block of pcapng around each packet (draft-ietf-opsawg-pcapng, section 4.3).
+_BLOCK_BYTES = 32
+_SAFETY = 1.5
 
 
-def recorder_command(plan: Plan, interface: HostInterface, run_dir: Path) -> Command:
-    """The recorder of one interface."""
+def expected_bytes(plan: Plan) -> int:
+    """Size that all captures of a run may reach together, half as much again to be safe.
+
+    Every data packet, and an acknowledgment for each, is recorded at station, access point and
+    host.
+    """
+    kept = plan.snap_length_bytes + _BLOCK_BYTES
+    packets = sum(t.rate_bps * t.duration_s / (8 * _SEGMENT_BYTES) for t in plan.transfers)
+    places = 3 if plan.radios else 2
+    return int(_SAFETY * packets * 2 * places * kept)
+
+
+def problem_at_start(plans: Sequence[Plan], directory: Path) -> str | None:
+    """Why runs of these plans could not be recorded below `directory`; None if they can.
+
+    Parameters
+    ----------
+    plans
+        The runs to make, one after the other.
+    directory
+        An existing directory on the file system that takes the captures.
+    """
+    if shutil.which(_RECORDER, path=search_path()) is None:
+        return f"{_RECORDER} is not installed: nothing could be recorded"
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        return f"{directory}: {error.strerror}; nothing could be recorded there"
+    expected = sum(map(expected_bytes, plans))
+    if expected > SHARE_OF_FREE_SPACE * free:
+        return (
+            f"{directory}: the captures may take {_megabytes(expected)}, but only "
+            f"{_megabytes(free)} are free there"
+        )
+    return None
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e6:.2f} MB"
+
+
+def recorder_command(
+    plan: Plan, point: CapturePoint, run_dir: Path, ring_kibibytes: int | None = None
+) -> Command:
+    """The recorder of one capture point."""
     argv = recorder_arguments(
-        interface.name,
-        run_dir / interface.capture,
+        point.interface,
+        run_dir / point.file,
         snap_length_bytes=plan.snap_length_bytes,
+        recorder=_RECORDER,
+        ring_files=RING_FILES if ring_kibibytes else None,
+        ring_kibibytes=ring_kibibytes,
     )
-    return Command(tuple(argv), interface.node)
+    return Command(tuple(argv), point.namespace)
 
 
 @contextmanager
 def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[list[Process]]:
-    """All interfaces are recorded inside the block; what each recorder counted is logged.
+    """All capture points are recorded inside the block; what each recorder counted is logged.
 
     Yields the recorders' processes.
 
     Raises
     ------
+    EmulationError
+        If there is no room for the captures, or they cannot be written.
     CommandError
         If a recorder cannot start.
     """
+    plan, captures = network.plan, run_dir / "captures"
+    if (problem := problem_at_start([plan], captures)) is not None:
+        raise EmulationError(problem)
+    free = shutil.disk_usage(captures).free
+    room = SHARE_OF_FREE_SPACE * free / len(plan.capture_points)
+    ring_kibibytes = max(1, int(room / RING_FILES / 1024))
     with ExitStack() as stack:
-        started: list[tuple[HostInterface, Process]] = []
-        for interface in network.plan.host_interfaces:
-            log = run_dir / "logs" / f"recorder-{interface.name}.log"
-            # dumpcap gives up the right to write where it may not; the run may belong to a user.
-            capture = run_dir / interface.capture
-            capture.touch()
-            capture.chmod(0o666)
-            process = network.start(recorder_command(network.plan, interface, run_dir), log)
-            stack.callback(_stop, interface, process, capture, events)
-            started.append((interface, process))
-        for interface, process in started:
+        # dumpcap gives up the right to write where it may not; the run may belong to a user.
+        mode = captures.stat().st_mode
+        try:
+            captures.chmod(0o777)
+        except OSError as error:
+            raise EmulationError(
+                f"{captures}: {error.strerror}; the recorders could not write there"
+            ) from None
+        stack.callback(captures.chmod, mode)
+        started: list[tuple[CapturePoint, Process]] = []
+        for point in plan.capture_points:
+            log = run_dir / "logs" / f"recorder-{point.interface}.log"
+            process = network.start(recorder_command(plan, point, run_dir, ring_kibibytes), log)
+            stack.callback(_stop, point, process, run_dir, events)
+            started.append((point, process))
+        for point, process in started:
             process.wait_for_text("File:", READY_TIMEOUT_S)
             events.write(
                 "capture_start",
-                interface.node,
-                interface=interface.name,
-                file=interface.capture,
-                snap_length_bytes=network.plan.snap_length_bytes,
+                point.node,
+                interface=point.interface,
+                file=point.file,
+                side=point.side,
+                position=point.position,
+                snap_length_bytes=plan.snap_length_bytes,
+                limit_bytes=1024 * ring_kibibytes * RING_FILES,
             )
         yield [process for _, process in started]
 
 
-def _stop(interface: HostInterface, process: Process, capture: Path, events: EventLog) -> None:
+def _stop(point: CapturePoint, process: Process, run_dir: Path, events: EventLog) -> None:
     process.stop(signal.SIGINT)
-    capture.chmod(0o644)
-    counters = parse_counters(process.said())
+    said = process.said()
+    counters = parse_counters(said)
+    files, written = _ring_files(run_dir / point.file), said.count("File: ")
+    _join(files, run_dir / point.file)
     events.write(
         "capture_stop",
-        interface.node,
-        interface=interface.name,
+        point.node,
+        interface=point.interface,
+        position=point.position,
         received=counters.received,
         dropped=counters.dropped,
+        overwritten_files=max(0, written - len(files)),
     )
+
+
+def _ring_files(file: Path) -> list[Path]:
+    """What dumpcap wrote in place of `file`, in order: NAME_00001_20260101120000.SUFFIX."""
+    return sorted(file.parent.glob(f"{file.stem}_[0-9]*{file.suffix}"))
+
+
+def _join(files: Sequence[Path], target: Path) -> None:
+    """Make one capture of several; sections of pcapng may follow each other (section 4.1)."""
+    if not files:
+        return
+    first, *others = files
+    if others:
+        with first.open("ab") as joined:
+            for other in others:
+                with other.open("rb") as part:
+                    shutil.copyfileobj(part, joined)
+                other.unlink()
+    first.chmod(0o644)
+    first.rename(target)

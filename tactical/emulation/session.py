@@ -25,6 +25,7 @@ from scenarios import Scenario
 from ..host.process import CommandError
 from .congestion import congestion_controls
 from .control import controller
+from .counters import BacklogSampler, Counters
 from .ending import Ending
 from .environment import HostSampler, write_environment
 from .events import EventLog
@@ -111,6 +112,7 @@ def _emulate(
         control.wait_until_deployed()
         recording = stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(iperf3(network, run_dir, "server"))
+        counters = Counters(network)
         events.start()
         epoch_s = time.time()
         sending = stack.enter_context(iperf3(network, run_dir, "client"))
@@ -128,11 +130,12 @@ def _emulate(
             check_clients(plan, sending, run_dir, events.now_s)
             ending.prepare()
 
-        with HostSampler(run_dir):
+        with HostSampler(run_dir), BacklogSampler(plan, events):
             movement.follow(check)
             ending.drain()
         events.write("state", "run", state="collecting")
         _finish(sending, listening, run_dir, events)
+        counters.write(run_dir)
         write_environment(network, run_dir)
 
 

@@ -51,7 +51,8 @@ def test_the_program_knows_these_options(recorder: str, tmp_path: Path) -> None:
         pytest.skip(f"{recorder} is not installed")
     # A file of the test's own: a recorder that fails removes its file.
     file = tmp_path / "out.pcapng"
-    arguments = recorder_arguments("no-such-interface", file, recorder=recorder, only="tcp")
+    ring = {"ring_files": 3, "ring_kibibytes": 1000} if recorder == "dumpcap" else {}
+    arguments = recorder_arguments("no-such-interface", file, recorder=recorder, only="tcp", **ring)
     said = subprocess.run(arguments, capture_output=True, text=True, timeout=20, check=False)
     # It got as far as looking for the interface (or for the right to).
     assert said.returncode != 0
@@ -67,9 +68,20 @@ def test_the_program_knows_these_options(recorder: str, tmp_path: Path) -> None:
         ({"snap_length_bytes": 60}, "118"),
         ({"buffer_mebibytes": 0}, "buffer"),
         ({"recorder": "snoop"}, "snoop"),
+        ({"ring_files": 3}, "ring_kibibytes"),
+        ({"ring_files": 0, "ring_kibibytes": 9}, "at least 1"),
+        ({"ring_files": 3, "ring_kibibytes": 9, "recorder": "tcpdump"}, "tcpdump"),
     ],
 )
 def test_impossible_arguments_are_refused(wrong: dict[str, object], named: str) -> None:
     given: dict[str, object] = {"interface": "eth0", "file": "x", **wrong}
     with pytest.raises(ValueError, match=named):
         recorder_arguments(**given)  # type: ignore[arg-type]
+
+
+def test_a_ring_of_files() -> None:
+    arguments = recorder_arguments("eth7", "out.pcapng", ring_files=4, ring_kibibytes=1000)
+    assert [arguments[at + 1] for at, each in enumerate(arguments) if each == "-b"] == [
+        "filesize:1000",
+        "files:4",
+    ]

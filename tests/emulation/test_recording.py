@@ -1,0 +1,87 @@
+"""What is recorded, how much of it there may be, and what keeps it from being recorded."""
+
+import gzip
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from captures import read
+from tactical.emulation.plan import Plan, make_plan
+from tactical.emulation.recording import (
+    _join,
+    _ring_files,
+    expected_bytes,
+    problem_at_start,
+    recorder_command,
+)
+
+DATA = Path(__file__).parents[1] / "analysis/data/mptcp/captures"
+
+
+def plan(*overrides: str) -> Plan:
+    return make_plan(scenarios.load("direct-move", list(overrides)).build(1), "fdm")
+
+
+def test_capture_points_of_all_three_sides() -> None:
+    points = plan().capture_points
+    assert [(each.node, each.interface, each.side) for each in points] == [
+        ("ship1", "ship1-eth0", "station"),
+        ("ship1", "ship1-wlan0", "station"),
+        ("ship2", "ship2-eth0", "station"),
+        ("ship2", "ship2-wlan0", "station"),
+        ("host", "host-eth0", "host"),
+        ("uav", "uav-wlan1", "access point"),
+    ]
+    assert all(each.position.startswith(f"{each.side} side: ") for each in points)
+    # Switches and their radios are in the machine's own namespace.
+    assert [recorder_command(plan(), each, Path("run")).node for each in points][-2:] == [
+        "host",
+        None,
+    ]
+
+
+def test_what_captures_take_grows_with_the_traffic() -> None:
+    short, long = expected_bytes(plan()), expected_bytes(plan("duration_s=200"))
+    assert long == pytest.approx(2 * short, rel=1e-6)
+    # A run of 30 s with 2 × 3 Mbit/s has left 7.5 MB.
+    assert 7.5e6 < expected_bytes(plan("duration_s=30", "entry_time_s=8")) < 40e6
+
+
+def test_a_disk_that_is_too_small_is_told_of_before_the_run(tmp_path: Path) -> None:
+    if shutil.which("dumpcap") is None:
+        pytest.skip("dumpcap is not installed")
+    assert problem_at_start([plan()], tmp_path) is None
+    free = shutil.disk_usage(tmp_path).free
+    many = 2 + free // expected_bytes(plan())
+    said = problem_at_start([plan()] * many, tmp_path)
+    assert said is not None
+    assert re.fullmatch(rf"{tmp_path}: the captures may take \d+ MB, but only \d+ MB are .*", said)
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    if shutil.which("dumpcap") is None:
+        pytest.skip("dumpcap is not installed")
+    said = problem_at_start([plan()], tmp_path / "gone")
+    assert said == f"{tmp_path}/gone: No such file or directory; nothing could be recorded there"
+
+
+def test_files_of_a_ring_become_one_capture(tmp_path: Path) -> None:
+    target = tmp_path / "ship1-eth0.pcapng"
+    whole = gzip.decompress((DATA / "ship1-eth0.pcapng.gz").read_bytes())
+    for number in (3, 1, 2):
+        (tmp_path / f"ship1-eth0_0000{number}_2026010112000{number}.pcapng").write_bytes(whole)
+    (tmp_path / "ship1-eth01_00001_20260101120000.pcapng").write_bytes(b"of another interface")
+    files = _ring_files(target)
+    assert [each.name[12:16] for each in files] == ["0001", "0002", "0003"]
+    _join(files, target)
+    assert {each.name for each in tmp_path.iterdir()} == {
+        "ship1-eth01_00001_20260101120000.pcapng",
+        "ship1-eth0.pcapng",
+    }
+    alone = read(DATA / "ship1-eth0.pcapng.gz")
+    joined = read(target)
+    assert not joined.damaged
+    assert joined.frames == 3 * alone.frames

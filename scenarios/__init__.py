@@ -37,6 +37,7 @@ from scenarios.experiment import (
 )
 from scenarios.lossy_satcom import LossySatcom
 from scenarios.parameters import Parameter, Row, describe, nearest
+from scenarios.random_walk import RandomWalk
 from scenarios.scenario import (
     INTERFACE_NAME_LIMIT,
     PROTOCOLS,
@@ -49,7 +50,7 @@ from scenarios.scenario import (
     Traffic,
 )
 
-_SHIPPED: tuple[type[Experiment], ...] = (DirectMove, LossySatcom, Contended)
+_SHIPPED: tuple[type[Experiment], ...] = (DirectMove, RandomWalk, LossySatcom, Contended)
 
 EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in _SHIPPED}
 """The shipped experiments by name."""
@@ -155,6 +156,7 @@ __all__ = [
     "Link",
     "LossySatcom",
     "Parameter",
+    "RandomWalk",
     "Row",
     "Satellite",
     "Scenario",

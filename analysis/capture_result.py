@@ -1,0 +1,389 @@
+"""What an analysis of captures finds; `CaptureAnalysis.to_json` is what `--json` prints.
+
+Times count in seconds from the first packet of the captures of the same traffic, by the clock of
+the first of two places.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from analysis.clock import ClockRelation
+from analysis.result import Interruption
+from analysis.trace import Trace
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Some samples of a delay, seconds."""
+
+    samples: int
+    min_s: float
+    mean_s: float
+    median_s: float
+    p95_s: float
+    max_s: float
+
+
+@dataclass(frozen=True)
+class SubflowDirection:
+    """One direction of one subflow.
+
+    Attributes
+    ----------
+    packets, data_packets : int
+        All packets, and those with data.
+    payload_bytes, fresh_bytes : int
+        Carried, repeats included; and data that no subflow had carried before.
+    throughput_bps : float or None
+        Payload over the time from its first to its last data packet.
+    retransmissions, reinjections : int
+        Data packets that repeat only bytes of this subflow; and data packets new to it whose data
+        had all been carried before.
+    lost_packets : int or None
+        Data packets that left the sender's place and were not seen at the receiver's; ``None``
+        without captures of both.
+    round_trip : Summary or None
+        From data to its acknowledgment.
+    timestamp_round_trip : Summary or None
+        From a TCP timestamp to its first echo.
+    one_way_delay : Summary or None
+        Between the two places.
+    largest_flight_bytes, mean_flight_bytes : int, float or None
+        Sent and not acknowledged; the mean is over time.
+    """
+
+    packets: int
+    data_packets: int
+    payload_bytes: int
+    fresh_bytes: int
+    throughput_bps: float | None
+    retransmissions: int
+    reinjections: int
+    lost_packets: int | None
+    round_trip: Summary | None
+    timestamp_round_trip: Summary | None
+    one_way_delay: Summary | None
+    largest_flight_bytes: int
+    mean_flight_bytes: float | None
+
+
+@dataclass(frozen=True)
+class SubflowResult:
+    """A subflow of multipath TCP, or the only one of a TCP connection."""
+
+    client: str
+    server: str
+    join: bool
+    backup: bool
+    closed: str
+    interfaces: tuple[str, ...]
+    opened_s: float
+    last_s: float
+    handshake_s: float | None
+    client_to_server: SubflowDirection
+    server_to_client: SubflowDirection
+
+
+@dataclass(frozen=True)
+class ReorderingResult:
+    """Pieces of data that others overtook (RFC 4737)."""
+
+    pieces: int
+    ratio: float
+    over_other_subflow: int
+    largest_extent: int
+    mean_extent: float | None
+    largest_late_s: float | None
+
+
+@dataclass(frozen=True)
+class HeadOfLine:
+    """Data that arrived and waited for earlier data.
+
+    Attributes
+    ----------
+    blocked_s : float
+        Time in which any data waited.
+    mean_wait_s, longest_wait_s : float or None
+        Of a byte that arrived, from then until it was in order; and of a piece.
+    largest_waiting_bytes : int
+    """
+
+    blocked_s: float
+    mean_wait_s: float | None
+    longest_wait_s: float | None
+    largest_waiting_bytes: int
+
+
+@dataclass(frozen=True)
+class DirectionResult:
+    """Data in one direction of a connection.
+
+    Attributes
+    ----------
+    payload_bytes : int
+        TCP payload, repeats included.
+    announced_bytes, captured_bytes, in_order_bytes, acknowledged_bytes : int
+        Covered by mappings; by packets, each byte once; complete from the start; acknowledged.
+    goodput_bps : dict of str to float, or None
+        Each of the four over the time from `start_s` to `end_s`.
+    unmapped_bytes : int
+        Payload that no mapping puts anywhere.
+    end_bytes : int or None
+        All the sender had, if it said so.
+    complete : bool
+        All of it was acknowledged.
+    start_s, end_s : float or None
+        First data; last time that data became complete.
+    completion_time_s : float or None
+        From the connection's first packet to the acknowledgment of all data; ``None`` if it is
+        not complete.
+    retransmissions, reinjections : int
+        Of all subflows, where the sender's place was captured there.
+    redundant_bytes : int
+        Payload that arrived beyond `captured_bytes`.
+    longest_stall_s : float or None
+        Longest time between two moments in which data became complete.
+    interruptions : tuple of Interruption
+        Stalls over the limit, with their cause.
+    data_round_trip : Summary or None
+        From a byte of data to its DATA_ACK (TCP's own acknowledgment without multipath TCP).
+    reordering : ReorderingResult or None
+    head_of_line : HeadOfLine or None
+        ``None`` without data.
+    trace : Trace or None
+        Series for figures, of the transfers with most data.
+    """
+
+    payload_bytes: int
+    announced_bytes: int
+    captured_bytes: int
+    in_order_bytes: int
+    acknowledged_bytes: int
+    goodput_bps: dict[str, float] | None
+    unmapped_bytes: int
+    end_bytes: int | None
+    complete: bool
+    start_s: float | None
+    end_s: float | None
+    completion_time_s: float | None
+    retransmissions: int
+    reinjections: int
+    redundant_bytes: int
+    longest_stall_s: float | None
+    interruptions: tuple[Interruption, ...]
+    data_round_trip: Summary | None
+    reordering: ReorderingResult | None
+    head_of_line: HeadOfLine | None
+    trace: Trace | None
+
+
+@dataclass(frozen=True)
+class ConnectionResult:
+    """A connection of multipath TCP, or one of TCP.
+
+    Attributes
+    ----------
+    protocol : str
+        "mptcp" or "tcp".
+    version : int or None
+    fallback : bool
+        Multipath TCP was asked for, TCP used.
+    token : int or None
+        The server's.
+    seen_at : tuple of int
+        Positions in `CaptureAnalysis.places`: one, or the client's and the server's.
+    position : str or None
+        Of a single place: "client", "server", "between", or not known.
+    round_trip_to_client_s, round_trip_to_server_s : float or None
+        Shortest, from the first place.
+    closed : str
+    opened_s, last_s : float
+    """
+
+    protocol: str
+    version: int | None
+    fallback: bool
+    client: str
+    server: str
+    token: int | None
+    client_token: int | None
+    seen_at: tuple[int, ...]
+    position: str | None
+    round_trip_to_client_s: float | None
+    round_trip_to_server_s: float | None
+    closed: str
+    opened_s: float
+    last_s: float
+    subflows: tuple[SubflowResult, ...]
+    client_to_server: DirectionResult
+    server_to_client: DirectionResult
+
+    @property
+    def captured_bytes(self) -> int:
+        """Data of both directions."""
+        return self.client_to_server.captured_bytes + self.server_to_client.captured_bytes
+
+
+@dataclass(frozen=True)
+class InterfaceResult:
+    """TCP packets of one interface of a file: `name` is the file's where it names none."""
+
+    name: str
+    packets: int
+    wire_bytes: int
+    mean_rate_bps: float | None
+    peak_rate_bps: float | None
+
+
+@dataclass(frozen=True)
+class FileQuality:
+    """How far a file can be trusted.
+
+    Attributes
+    ----------
+    snap_length_bytes : int or None
+        ``None`` if packets were kept whole.
+    snapped_frames : int
+        That were longer than what was kept.
+    received, dropped : int or None
+        The recorder's counters, if the file holds them.
+    large_frames, largest_frame_bytes : int
+        Over 1526 bytes: offloads glued packets together. Such a file counts too few packets.
+    clock : str
+        Resolution of its stamps as the file says it.
+    clock_resolution_s : float or None
+        As the stamps show it: the largest step they are all multiples of.
+    steps_back, largest_step_back_s : int, float
+        Stamps below the one before, of the same interface.
+    damaged : bool
+        The file ends early; what lies before is used.
+    """
+
+    file: str
+    frames: int
+    tcp_frames: int
+    start_epoch_s: float | None
+    duration_s: float | None
+    link_types: tuple[int, ...]
+    snap_length_bytes: int | None
+    snapped_frames: int
+    received: int | None
+    dropped: int | None
+    large_frames: int
+    largest_frame_bytes: int
+    undecoded: int
+    fragments: int
+    clock: str
+    clock_resolution_s: float | None
+    steps_back: int
+    largest_step_back_s: float
+    damaged: bool
+    recorder: str
+    remarks: tuple[str, ...]
+    interfaces: tuple[InterfaceResult, ...]
+
+
+@dataclass(frozen=True)
+class PlaceResult:
+    """A place: its files; `clock` relates its clock to that of the place before, if it has one."""
+
+    files: tuple[int, ...]
+    start_epoch_s: float
+    clock: ClockRelation | None
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """Jain's index over time, of transfers in one direction that compete.
+
+    Attributes
+    ----------
+    place : int
+    direction : str
+        "client_to_server" or "server_to_client".
+    edges_s : list of float
+        Limits of the steps.
+    index : list of float
+        NaN where fewer than two were under way.
+    mean : float
+        Over the steps that have one.
+    """
+
+    place: int
+    direction: str
+    edges_s: list[float]
+    index: list[float]
+    mean: float
+
+
+@dataclass(frozen=True)
+class CaptureAnalysis:
+    """Everything the analysis says about some captures; see docs/analysis.md for each figure."""
+
+    files: tuple[FileQuality, ...]
+    places: tuple[PlaceResult, ...]
+    connections: tuple[ConnectionResult, ...]
+    tcp_streams: int
+    unmapped_bytes: int
+    fairness: tuple[Fairness, ...]
+    remarks: tuple[str, ...]
+    listed_gap_s: float
+
+    @property
+    def frames(self) -> int:
+        """Packets in all files."""
+        return sum(each.frames for each in self.files)
+
+    @property
+    def tcp_frames(self) -> int:
+        """TCP packets in all files."""
+        return sum(each.tcp_frames for each in self.files)
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What was wrong with files that end early."""
+        return tuple(
+            f"{each.file}: {remark}"
+            for each in self.files
+            if each.damaged
+            for remark in each.remarks
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; numbers that are not finite become ``None``, series are left out."""
+        return {
+            "frames": self.frames,
+            "tcp_frames": self.tcp_frames,
+            "tcp_streams": self.tcp_streams,
+            "damage": list(self.damage),
+            "quality": {
+                "files": [_plain(each) for each in self.files],
+                "places": [_plain(each) for each in self.places],
+                "unmapped_bytes": self.unmapped_bytes,
+                "remarks": list(self.remarks),
+            },
+            "connections": [_plain(e) for e in self.connections if e.protocol == "mptcp"],
+            "tcp_connections": [_plain(e) for e in self.connections if e.protocol != "mptcp"],
+            "fairness": [_plain(each) for each in self.fairness],
+        }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Trace):
+        return None
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            each.name: _plain(getattr(value, each.name))
+            for each in fields(value)
+            if each.name != "trace"
+        }
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

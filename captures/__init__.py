@@ -23,18 +23,21 @@ Four figures describe the data in one direction of a connection (see `DataFlow`)
 - acknowledged: bytes that the other side acknowledged.
 """
 
+from captures.authentication import token_and_initial_sequence
 from captures.connections import (
     Connection,
-    DataFlow,
     Subflow,
     SubflowTraffic,
     connections,
-    token_and_initial_sequence,
+    each_connection,
 )
+from captures.dataflow import DataFlow, Stall
 from captures.container import Interface
 from captures.delay import Delays, one_way_delays
-from captures.packets import Capture, Packets, merge, read
+from captures.packets import Flows, Options, Packets
+from captures.reading import Capture, merge, read
 from captures.recording import RecorderCounters, parse_counters, recorder_arguments
+from captures.signalling import Signal
 from captures.streams import Endpoint, Stream, streams
 
 __all__ = [
@@ -43,13 +46,18 @@ __all__ = [
     "DataFlow",
     "Delays",
     "Endpoint",
+    "Flows",
     "Interface",
+    "Options",
     "Packets",
     "RecorderCounters",
+    "Signal",
+    "Stall",
     "Stream",
     "Subflow",
     "SubflowTraffic",
     "connections",
+    "each_connection",
     "merge",
     "one_way_delays",
     "parse_counters",

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from captures import connections, read
-from captures.packets import Capture
+from captures import Capture, connections, read
 
 FILES = ("csum_client", "v6_client", "mpfail1sf_client", "fallback_client")
 

@@ -82,8 +82,8 @@ def load(path: Path | str) -> Instance:
     their names, each text or a whole number), ``links`` (objects of ``tail``, ``head``,
     ``capacity_bps``, and ``delay_s``, which is 0 if missing), ``commodities`` (``origin``,
     ``destination``, ``demand_bps``) and, optionally, ``name``, ``packet_bits`` (12000 if missing)
-    and ``optimum`` (``gamma_T``). Other fields are left alone. Rates, capacities and ``packet_bits``
-    are 0 or from 1e-3 to 1e15 (``packet_bits`` not 0), delays up to 1e9 seconds.
+    and ``optimum`` (``gamma_T``). Other fields are left alone. Rates, capacities and
+    ``packet_bits`` are 0 or from 1e-3 to 1e15 (``packet_bits`` not 0), delays up to 1e9 seconds.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ from captures.connections import (
     connections,
     each_connection,
 )
-from captures.dataflow import DataFlow, Stall
 from captures.container import Interface
+from captures.dataflow import DataFlow, Stall
 from captures.delay import Delays, one_way_delays
 from captures.packets import Flows, Options, Packets
 from captures.reading import Capture, merge, read

@@ -60,6 +60,8 @@ DRAWN_TRANSFERS = 6
 """Directions with most data that get series for figures."""
 
 _SMALLEST_DRAWN_BYTES = 2000
+# Shares of a short time differ by chance.
+_FAIRNESS_STEPS = 50
 
 
 def analyse_captures(
@@ -280,6 +282,7 @@ class _Measure:
                 arrived=target.directions[number],
                 at_first=first.directions[number],
                 near_sender=len(seen) == 2 or where == (CLIENT, SERVER)[number],
+                near_receiver=where == (SERVER, CLIENT)[number],
                 onwards=number == 0,
                 paired=len(seen) == 2,
                 opened_ns=connection.opened_ns,
@@ -399,12 +402,7 @@ class _Measure:
 
     def _one_way(self, index: int, both: "_Both") -> SubflowDirection:
         sent, packets = both.sent.subflows[index], both.sent_at.packets
-        stamps = from_timestamps(
-            packets.time_ns[sent.rows],
-            packets.time_value[sent.rows],
-            packets.time_ns[sent.opposite_rows],
-            packets.time_echo[sent.opposite_rows],
-        )
+        stamps = _echoes(packets, sent.rows, sent.opposite_rows)
         active_s = float(np.ptp(sent.time_ns)) / 1e9 if len(sent.time_ns) else 0.0
         payload = int(sent.length.sum())
         flight_ns, flight = flight_bytes(sent)
@@ -451,7 +449,11 @@ class _Measure:
         trips_s: dict[str, F64] = {}
         flight: dict[str, Line] = {}
         for index, (path, each) in enumerate(zip(paths, both.sent.subflows, strict=True)):
-            samples = _round_trips(each).rtt_s
+            samples = (
+                _echoes(both.sent_at.packets, each.opposite_rows, each.rows)
+                if both.near_receiver
+                else _round_trips(each)
+            ).rtt_s
             if len(samples):
                 trips_s[path] = quantiles(samples)
             samples = self._delays_s(index, both)
@@ -460,7 +462,7 @@ class _Measure:
             moments, outstanding = flight_bytes(each)
             if outstanding.any():
                 flight[path] = line(self._s(moments), outstanding)
-        if len(subflows) > 1 and len(trips.rtt_s):
+        if len(subflows) > 1 and len(trips.rtt_s) and not both.near_receiver:
             trips_s["data level"] = quantiles(trips.rtt_s)
         held = waiting(
             arrived.time_ns, arrived.position, arrived.length, arrived.fresh, arrived.in_order
@@ -470,7 +472,7 @@ class _Measure:
             edges_s=edges,
             arriving_bps=arriving,
             goodput_bps=goodput,
-            points=sequence_points(sent_s, sent.position, sent.subflow, kind),
+            points=sequence_points(sent_s, sent.position, sent.length, sent.subflow, kind),
             delays_s=delays,
             round_trips_s=trips_s,
             repeats=repeats_over_time(sent_s, kind, edges),
@@ -494,6 +496,7 @@ class _Both:
     """One direction as it was sent and as it arrived; the same where there is one place.
 
     `near_sender`: `sent` is what left the sender, not what was left of it on the way.
+    `near_receiver`: round trips to the receiver say nothing, those to the sender do.
     """
 
     sent: Direction
@@ -501,6 +504,7 @@ class _Both:
     arrived: Direction
     at_first: Direction
     near_sender: bool
+    near_receiver: bool
     onwards: bool
     paired: bool
     opened_ns: int
@@ -580,6 +584,15 @@ def _round_trips(sent: Sent) -> RoundTrips:
         sent.repeated,
         sent.answers.time_ns,
         sent.answers.acknowledged,
+    )
+
+
+def _echoes(packets: Packets, rows: I64, opposite: I64) -> RoundTrips:
+    return from_timestamps(
+        packets.time_ns[rows],
+        packets.time_value[rows],
+        packets.time_ns[opposite],
+        packets.time_echo[opposite],
     )
 
 
@@ -664,7 +677,7 @@ def _fairness(group: Group, first_place: int, origin_ns: int) -> list[Fairness]:
             continue
         times = [(flow.time_ns - origin_ns) / 1e9 for flow in flows]
         span = max(float(each.max()) for each in times) - min(float(each.min()) for each in times)
-        edges = covering(times, step_s(span))
+        edges = covering(times, step_s(span, _FAIRNESS_STEPS))
         rates = np.stack(
             [
                 rates_bps(at, np.diff(flow.in_order, prepend=0), edges)

@@ -14,7 +14,7 @@ _CSS = """
 * { box-sizing: border-box; }
 html { font: 16px/1.55 "Source Sans 3", "Segoe UI", Roboto, "Helvetica Neue", Arial,
   "Liberation Sans", sans-serif; color: var(--ink); background: #fff; }
-body { max-width: 66rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
+body { max-width: 72rem; margin: 0 auto; padding: 2.5rem 1.5rem 4rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
 h2 { font-size: 1.35rem; margin: 3rem 0 .4rem; padding-top: 1rem;
   border-top: 2px solid var(--ink); }
@@ -31,7 +31,7 @@ caption { text-align: left; padding-bottom: .4rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
   width: 100%; }
-th, td { padding: .28rem .7rem; text-align: right; vertical-align: baseline; }
+th, td { padding: .28rem .55rem; text-align: right; vertical-align: baseline; }
 th[scope=row], td.text, th.text { text-align: left; }
 th[scope=row] { font-weight: 400; }
 td { white-space: nowrap; } td.long { white-space: normal; min-width: 14rem; }
@@ -61,11 +61,13 @@ thead th .soft { display: block; font-weight: 400; font-size: .88em; }
 details { margin: 1rem 0; } summary { cursor: pointer; font-weight: 600; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; font: .78rem/1.45 "Liberation Mono",
   Menlo, Consolas, monospace; background: var(--pale); padding: .8rem 1rem; border-radius: 4px; }
+dl { font-size: .9rem; display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; }
+dt { font-weight: 600; } dd { margin: 0; max-width: 46rem; }
 ul.plain { margin: .3rem 0; padding-left: 1.2rem; }
 @media print { html { font-size: 10.5pt; } body { max-width: none; padding: 0; }
   nav { display: none; } h2 { break-before: page; } h2.first { break-before: auto; }
   h2, h3, caption { break-after: avoid; } table { font-size: 8.5pt; }
-  figure, tr, .box, .cards li { break-inside: avoid; } th, td { padding: .14rem .4rem; }
+  figure, tr, .short, .cards li { break-inside: avoid; } th, td { padding: .14rem .4rem; }
   .wide { overflow: visible; } }
 """
 
@@ -156,12 +158,15 @@ def table(caption: str, heads: Sequence[str], lines: Sequence[Sequence[object]])
         "<tr>" + "".join(f"<td{_cell_class(cell)}>{escaped(cell)}</td>" for cell in line) + "</tr>"
         for line in lines
     )
+    kind = "wide short" if len(lines) <= _SHORT_TABLE else "wide"
     return (
-        f'<div class="wide"><table><caption>{escaped(caption)}</caption>'
+        f'<div class="{kind}"><table><caption>{escaped(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
+# A table that a printed page keeps whole.
+_SHORT_TABLE = 12
 _LEFT = ' class="text"'
 
 

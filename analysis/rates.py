@@ -8,22 +8,23 @@ I64 = NDArray[np.int64]
 
 # Steps that people count in.
 _STEPS_S = tuple(m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5))
-_MOST_STEPS = 200
+MOST_STEPS = 200
 
 
-def step_s(duration_s: float) -> float:
-    """A round length of time of which about a hundred (at most 200) fill the duration.
+def step_s(duration_s: float, most: int = MOST_STEPS) -> float:
+    """A round length of time of which so many at most fill the duration.
 
     Parameters
     ----------
     duration_s : float
+    most : int
 
     Returns
     -------
     float
         1, 2 or 5 times a power of ten, seconds.
     """
-    return next((each for each in _STEPS_S if duration_s / each <= _MOST_STEPS), _STEPS_S[-1])
+    return next((each for each in _STEPS_S if duration_s / each <= most), _STEPS_S[-1])
 
 
 def edges_s(start_s: float, end_s: float, step: float) -> F64:

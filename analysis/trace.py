@@ -15,7 +15,7 @@ I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 # More than a page or a printed figure can show apart.
-_PIXELS = (1400, 600)
+_PIXELS = (700, 300)
 _QUANTILES = 501
 _LINE_STEPS = 1000
 
@@ -105,15 +105,17 @@ def rates_of(
     return arriving, rates_bps(time_s, np.diff(in_order, prepend=0), edges)
 
 
-def sequence_points(time_s: F64, position: I64, path: I64, kind: I64) -> tuple[Points, ...]:
+def sequence_points(
+    time_s: F64, position: I64, length: I64, path: I64, kind: I64
+) -> tuple[Points, ...]:
     """The data sequence as points, of which only those that can be seen apart are kept.
 
     Parameters
     ----------
     time_s : float64 array
         When each piece of data was seen.
-    position : int64 array
-        Its first byte.
+    position, length : int64 array
+        Its first byte, and its bytes.
     path, kind : int64 array
         As in `Points`.
 
@@ -125,23 +127,34 @@ def sequence_points(time_s: F64, position: I64, path: I64, kind: I64) -> tuple[P
     found: list[Points] = []
     if not len(time_s):
         return ()
-    column = _pixel(time_s, _PIXELS[0])
-    row = _pixel(position.astype(np.float64), _PIXELS[1])
-    place = column * _PIXELS[1] + row
+    place = _pixel(time_s, _PIXELS[0]) * _PIXELS[1] + _pixel(position, _PIXELS[1])
     for each_kind in range(len(KINDS)):
-        for each_path in np.unique(path).tolist():
-            here = np.flatnonzero((path == each_path) & (kind == each_kind))
-            if not len(here):
-                continue
-            _, first = np.unique(place[here], return_index=True)
-            kept = here[first]
+        here = np.flatnonzero(kind == each_kind)
+        here = here[_one_of_each(place[here], length[here])]
+        for each_path in np.unique(path[here]).tolist():
+            kept = here[path[here] == each_path]
             found.append(
                 Points(each_path, each_kind, time_s[kept], position[kept].astype(np.float64))
             )
     return tuple(found)
 
 
-def _pixel(values: F64, count: int) -> I64:
+def _one_of_each(place: I64, length: I64) -> I64:
+    """One piece of each place, drawn by its bytes: paths appear as often as they carry.
+
+    The draw is the same each time.
+    """
+    order = np.argsort(place, kind="stable")
+    upto = np.cumsum(length[order])
+    first = np.flatnonzero(np.r_[True, np.diff(place[order]) > 0]) if len(order) else order
+    before = np.r_[0, upto][first]
+    after = np.r_[before[1:], upto[-1:]]
+    drawn = before + (after - before) * np.random.default_rng(0).random(len(first))
+    chosen: I64 = order[np.minimum(np.searchsorted(upto, drawn, side="right"), len(order) - 1)]
+    return np.sort(chosen)
+
+
+def _pixel(values: F64 | I64, count: int) -> I64:
     low, width = float(values.min()), float(np.ptp(values)) or 1.0
     return np.minimum((values - low) / width * count, count - 1).astype(np.int64)
 

@@ -126,6 +126,7 @@ def data_sequence(
     paths: Sequence[str],
     *,
     time_label: str,
+    span_s: tuple[float, float] | None = None,
     bands: Sequence[Band] = (),
     width_in: float = PAGE_WIDTH_IN,
 ) -> Plot | None:
@@ -137,6 +138,8 @@ def data_sequence(
     paths : sequence of str
         Their `path` counts in this.
     time_label : str
+    span_s : (float, float), optional
+        Limits of the x axis; otherwise what the points need.
     bands : sequence of Band
     width_in : float
 
@@ -152,7 +155,7 @@ def data_sequence(
     repeats = [sum(len(each.time_s) for each in points if each.kind == kind) for kind in (1, 2)]
     with styled():
         figure, axes = _one(width_in, 3.6)
-        span = (float(times.min()), float(times.max()))
+        span = span_s or _padded((float(times.min()), float(times.max())))
         mark_bands(axes, bands, *span, label=True)
         highest = max(float(each.position_bytes.max()) for each in points)
         factor = _bytes_unit(highest)
@@ -175,7 +178,7 @@ def data_sequence(
             look = _point_look(Points(0, kind, times, times))
             handles.append(Line2D([], [], linestyle="none", label=KINDS[kind], **{**look, "ms": 6}))
         handles += _band_handles(bands)
-        axes.set_xlim(*_padded(span))
+        axes.set_xlim(*span)
         axes.set_ylim(bottom=0)
         axes.set_xlabel(time_label)
         axes.set_ylabel(f"data sequence ({factor[1]})")
@@ -274,7 +277,7 @@ def distributions(
     return Plot(
         figure,
         f"Distribution of the {delay_label}. {said}.",
-        f"Share of the samples with a {delay_label} of at most so much.",
+        "Share of the samples that are at most so long.",
     )
 
 
@@ -285,6 +288,7 @@ def lines_over_time(
     quantity: str,
     unit: str,
     caption: str,
+    span_s: tuple[float, float] | None = None,
     bands: Sequence[Band] = (),
     width_in: float = PAGE_WIDTH_IN,
 ) -> Plot | None:
@@ -298,6 +302,8 @@ def lines_over_time(
     quantity, unit : str
         What the y axis shows.
     caption : str
+    span_s : (float, float), optional
+        Limits of the x axis; otherwise what the lines need.
     bands : sequence of Band
     width_in : float
 
@@ -336,9 +342,10 @@ def lines_over_time(
             )
             axes.set_ylim(bottom=0)
             axes.grid(axis="y", color=GRID, linewidth=0.6)
+        span = span_s or _padded((min(starts), max(stops)))
         for axes in column:
-            mark_bands(axes, bands, min(starts), max(stops), label=axes is column[0])
-        column[-1].set_xlim(*_padded((min(starts), max(stops))))
+            mark_bands(axes, bands, *span, label=axes is column[0])
+        column[-1].set_xlim(*span)
         column[-1].set_xlabel(time_label)
         handles: list[Artist] = [
             Line2D(
@@ -453,6 +460,7 @@ def interruption_times(
                 )
         axes.set_yticks(range(len(rows)), list(rows))
         axes.invert_yaxis()
+        axes.set_xlim(left=min(0.0, *(start_s for start_s, _, _ in rows.values())))
         axes.set_xlabel(time_label)
         axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
@@ -592,4 +600,6 @@ def _bytes_unit(highest: float) -> tuple[float, str]:
 
 
 def _duration(step: float) -> str:
+    if step == 1:
+        return "second"
     return f"{step:g} s" if step >= 1 else f"{step * 1e3:g} ms"

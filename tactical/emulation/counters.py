@@ -24,7 +24,7 @@ from .events import EventLog
 from .network import Network
 from .plan import Plan
 
-BACKLOG_PERIOD_S = 0.25
+BACKLOG_PERIOD_S = 0.5
 
 # include/uapi/linux/netlink.h and rtnetlink.h
 _NLMSG_ERROR, _NLMSG_DONE, _RTM_NEWQDISC, _RTM_GETQDISC = 2, 3, 36, 38
@@ -34,6 +34,7 @@ _TCA_KIND, _TCA_STATS2, _TCA_DUMP_INVISIBLE = 1, 7, 10
 _TCA_STATS_BASIC, _TCA_STATS_QUEUE = 1, 3
 _HEADER = struct.Struct("=IHHII")
 _TRAFFIC_CONTROL = struct.Struct("=BxxxiIII")
+_INDEX = struct.Struct("=i")
 _ATTRIBUTE = struct.Struct("=HH")
 _PROTOCOLS = ("Tcp", "TcpExt", "MPTcpExt")
 # In the same lines as the counters, but not counted: settings and a number of now.
@@ -72,8 +73,14 @@ class Qdisc:
     backlog_packets: int
 
 
-def qdiscs() -> list[Qdisc]:
-    """Every queueing discipline of this network namespace, the implicit leaves of HTB included.
+def qdiscs(names: Mapping[int, str] | None = None) -> list[Qdisc]:
+    """Queueing disciplines of this network namespace, the implicit leaves of HTB included.
+
+    Parameters
+    ----------
+    names
+        Interfaces that matter, by their index; all of them by default. The kernel lists every
+        interface, and decoding what is not wanted costs most of the time.
 
     Raises
     ------
@@ -87,8 +94,12 @@ def qdiscs() -> list[Qdisc]:
         size = _HEADER.size + len(body)
         request = _HEADER.pack(size, _RTM_GETQDISC, _NLM_F_REQUEST | _NLM_F_DUMP, 1, 0)
         netlink.sendto(request + body, (0, 0))
-        names = dict(socket.if_nameindex())
-        return [_qdisc(each, names) for each in _answers(netlink)]
+        wanted = dict(socket.if_nameindex()) if names is None else names
+        return [
+            _qdisc(each, wanted[index])
+            for each in _answers(netlink)
+            if (index := _INDEX.unpack_from(each, 4)[0]) in wanted
+        ]
 
 
 def _answers(netlink: socket.socket) -> Iterator[bytes]:
@@ -120,8 +131,8 @@ def _attributes(data: bytes) -> dict[int, bytes]:
     return found
 
 
-def _qdisc(body: bytes, names: Mapping[int, str]) -> Qdisc:
-    _, index, _, parent, _ = _TRAFFIC_CONTROL.unpack_from(body)
+def _qdisc(body: bytes, interface: str) -> Qdisc:
+    _, _, _, parent, _ = _TRAFFIC_CONTROL.unpack_from(body)
     found = _attributes(body[_TRAFFIC_CONTROL.size :])
     statistics = _attributes(found.get(_TCA_STATS2, b""))
     sent_bytes, packets = struct.unpack_from("=QI", statistics.get(_TCA_STATS_BASIC, bytes(12)))
@@ -129,7 +140,7 @@ def _qdisc(body: bytes, names: Mapping[int, str]) -> Qdisc:
         "=5I", statistics.get(_TCA_STATS_QUEUE, bytes(20))
     )
     return Qdisc(
-        interface=names.get(index, str(index)),
+        interface=interface,
         kind=found.get(_TCA_KIND, b"").rstrip(b"\0").decode(errors="replace"),
         parent=parent,
         bytes=sent_bytes,
@@ -224,8 +235,8 @@ def _of_namespace(proc: Path) -> dict[str, Any]:
 
 
 def _switch_qdiscs(plan: Plan) -> list[Qdisc]:
-    ports = {port.name for switch in plan.switches for port in switch.ports}
-    return [each for each in qdiscs() if each.interface in ports]
+    ports = [port.name for switch in plan.switches for port in switch.ports]
+    return qdiscs({socket.if_nametoindex(port): port for port in ports})
 
 
 class BacklogSampler:
@@ -261,10 +272,12 @@ class BacklogSampler:
         self._thread.join(5.0)
 
     def _sample(self) -> None:
+        names: dict[int, str] = {}
         while not self._over.wait(BACKLOG_PERIOD_S):
             moment = time.monotonic()
             try:
-                found = qdiscs()
+                names = names or {socket.if_nametoindex(port): port for port in self._datapaths}
+                found = qdiscs(names)
             except OSError as error:
                 message = f"the backlog of the queues is not recorded: {error.strerror or error}"
                 self._events.write("error", "run", message=message)

@@ -21,6 +21,7 @@ from analysis.result import (
     UserResult,
 )
 from analysis.run import analyse, jain, write
+from analysis.run_text import stories_text
 from analysis.rundirectory import RunDirectoryError
 from analysis.table import table
 
@@ -36,6 +37,7 @@ __all__ = [
     "collect",
     "jain",
     "report",
+    "stories_text",
     "table",
     "write",
 ]

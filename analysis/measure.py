@@ -1,12 +1,14 @@
 """One user's figures from captures: goodput, interruptions, delays, what each path carried."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.result import Interruption, PathShare, Series, UserResult
 from analysis.rundirectory import Event, JsonObject, count, mapping
+from analysis.story import LinkChange, Timeline
 from captures import Connection, DataFlow, Packets, one_way_delays
 
 # iperf3 opens both of its connections with a cookie of this many bytes.
@@ -88,12 +90,15 @@ class Surroundings:
         Run time at which the recording ended.
     stalls : list of (float, float)
         Run times between which the machine stood still.
+    changes : list of LinkChange
+        When links of users came and went.
     """
 
     clock: Clock
     events: list[Event]
     end_s: float
     stalls: list[tuple[float, float]]
+    changes: list[LinkChange]
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,13 @@ class User:
     duration_s: float | None
     client: JsonObject
     server: JsonObject
+
+
+class Measured(NamedTuple):
+    """A user's figures, and what they were made from, as far as the host recorded it."""
+
+    result: UserResult
+    timeline: Timeline | None
 
 
 def data_connection(recorded: Recorded | None, port: int) -> Connection | None:
@@ -133,7 +145,7 @@ def measure_user(
     sender: Recorded | None,
     run: Surroundings,
     remarks: list[str],
-) -> UserResult:
+) -> Measured:
     """All figures of one user.
 
     Parameters
@@ -148,7 +160,7 @@ def measure_user(
 
     Returns
     -------
-    UserResult
+    Measured
     """
     clock = run.clock
     at_host = data_connection(host, user.port)
@@ -164,7 +176,7 @@ def measure_user(
         remarks.append(f"{user.name}: the transfer did not complete ({incomplete})")
     if connection is None:
         remarks.append(f"{user.name}: no connection to port {user.port} in the captures")
-        return UserResult(
+        nothing = UserResult(
             goodput_bps=None,
             data_bytes=0,
             longest_interruption_s=None,
@@ -179,6 +191,7 @@ def measure_user(
             incomplete=incomplete,
             iperf_error=error,
         )
+        return Measured(nothing, None)
     if at_host is None:
         remarks.append(
             f"{user.name}: the host's capture lacks the data connection; "
@@ -198,7 +211,7 @@ def measure_user(
     goodput = to_end = cov = None
     longest = later = _NO_GAP
     interruptions: list[Interruption] = []
-    series = None
+    series = timeline = None
     # Of a host with several interfaces one of which is not there, nothing is known at any time.
     if host is not None and at_host is not None and not host.missing:
         start_s, end_s = window
@@ -226,14 +239,25 @@ def measure_user(
         longest = _longest(gaps, explain, began)
         later = _longest([gap for gap in gaps if gap[0] - start_s >= _START_UP_S], explain, began)
         interruptions = [
-            Interruption(gap, length, explain(gap, length))
-            for gap, length in gaps
-            if length > LISTED_GAP_S
+            explain.interruption(gap, length) for gap, length in gaps if length > LISTED_GAP_S
         ]
+        timeline = Timeline(
+            arrived_s=clock.run_time(at_host.forward.time_ns),
+            in_order=at_host.forward.in_order,
+            via=paths.via_of(at_host.forward),
+            links=tuple(paths.links),
+            start_s=start_s,
+            end_s=end_s,
+            gaps=tuple(gaps),
+            explain=explain.interruption,
+        )
         cov = _variation(at_host.forward, clock, start_s, end_s)
-        series = _series(at_host.forward, clock, paths, max(end_s, user.start_s + 1))
+        frame_bytes = host.packets.wire_bytes[at_host.forward.row].astype(np.int64)
+        until_s = max(end_s, user.start_s + 1)
+        series = _series(at_host.forward, frame_bytes, clock, paths, until_s)
     delays = paths.delay_s
-    return UserResult(
+    quantiles = np.linspace(0, 1, 101)
+    result = UserResult(
         goodput_bps=goodput,
         data_bytes=flow.captured_bytes,
         goodput_to_end_bps=to_end,
@@ -261,17 +285,21 @@ def measure_user(
         sending_end_s=window[1],
         matched_packets=len(delays),
         lost_packets=paths.lost_packets,
-        retransmissions=_repeats(sender, at_sender, "retransmissions"),
-        reinjections=_repeats(sender, at_sender, "reinjections"),
+        retransmissions=_repeats(sender, at_sender, ("retransmissions",)),
+        reinjections=_repeats(sender, at_sender, ("reinjections", "resends")),
         duplicate_bytes=int(flow.length.sum()) - flow.captured_bytes,
+        delay_quantiles_s=np.quantile(delays, quantiles).tolist() if len(delays) else [],
         series=series,
     )
+    return Measured(result, timeline)
 
 
-def _repeats(sender: Recorded | None, connection: Connection | None, name: str) -> int | None:
+def _repeats(
+    sender: Recorded | None, connection: Connection | None, names: tuple[str, ...]
+) -> int | None:
     if sender is None or not sender.whole or connection is None:
         return None
-    return sum(int(getattr(each.forward, name)) for each in connection.subflows)
+    return sum(int(getattr(each.forward, name)) for each in connection.subflows for name in names)
 
 
 def _completion(
@@ -435,6 +463,26 @@ class _Causes:
                 return "loss"
         return "queueing"
 
+    def interruption(self, start_s: float, length_s: float) -> Interruption:
+        """A gap with its cause, and when the event happened that explains it."""
+        cause = self(start_s, length_s)
+        end_s = start_s + length_s
+        event_s = error_s = None
+        if cause == "handover":
+            # The last change before the gap ended.
+            causing = [
+                each
+                for each in self.run.changes
+                if each.user == self.user.name and each.after_s <= end_s
+            ]
+            if causing:
+                event_s, error_s = causing[-1].event_s, causing[-1].error_s
+        elif cause == "host stalled":
+            stalled = [each for each in self.run.stalls if each[0] < end_s and each[1] > start_s]
+            begin_s, stop_s = max(stalled, key=lambda each: each[1] - each[0])
+            event_s, error_s = (begin_s + stop_s) / 2, (stop_s - begin_s) / 2
+        return Interruption(start_s, length_s, cause, event_s, error_s)
+
     def _recorded(self, until_s: float) -> bool:
         """Whether the user's captures show all it sent up to this run time."""
         if self.sender is None or self.at_sender is None or self.sender.missing:
@@ -458,7 +506,10 @@ def _variation(flow: DataFlow, clock: Clock, start_s: float, end_s: float) -> fl
     return float(arrived.std()) / mean if mean > 0 else None
 
 
-def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Series:
+def _series(
+    flow: DataFlow, frame_bytes: I64, clock: Clock, paths: "_Paths", end_s: float
+) -> Series:
+    """Rates over time; `frame_bytes` are those of the packet of each piece of `flow`."""
     times = clock.run_time(flow.time_ns)
     first = float(np.floor(min(times.min(), 0.0))) if len(times) else 0.0
     # Damaged time stamps must not make a series of years.
@@ -472,6 +523,8 @@ def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Seri
 
     everything = np.ones(len(times), dtype=np.bool_)
     via = paths.via_of(flow)
+    # A packet that is in two pieces counts once.
+    first_piece = np.diff(flow.row, prepend=-1) != 0
     median, high = paths.delay_series(clock, bins)
     return Series(
         start_s=float(bins[0]),
@@ -482,6 +535,10 @@ def _series(flow: DataFlow, clock: Clock, paths: "_Paths", end_s: float) -> Seri
         },
         delay_s=median,
         delay_p95_s=high,
+        frames_bps={
+            name: rate(frame_bytes, (via == index) & first_piece)
+            for index, name in enumerate(paths.links)
+        },
     )
 
 
@@ -651,7 +708,9 @@ class _Paths:
             retransmissions=int(flow.retransmitted[mine][first_of_row].sum())
             if sent_is_known
             else None,
-            reinjections=int(flow.reinjected[mine][first_of_row].sum()) if sent_is_known else None,
+            reinjections=int((flow.reinjected | flow.resent)[mine][first_of_row].sum())
+            if sent_is_known
+            else None,
             mean_packet_delay_s=float(delay.mean()) if len(delay) else None,
             p95_packet_delay_s=float(np.percentile(delay, 95)) if len(delay) else None,
             first_s=float(times.min()) if len(times) else opened_s,

@@ -28,6 +28,14 @@ from analysis.plots import comparison, delays, queue_rates, throughput
 from analysis.replacing import write_text
 from analysis.result import RunResult, UserResult
 from analysis.run import analyse
+from analysis.run_figures import (
+    allocation,
+    allocation_table,
+    backlog,
+    chart,
+    checks_table,
+    stories_table,
+)
 from analysis.rundirectory import number as json_number
 from analysis.style import LINES
 
@@ -283,10 +291,12 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
     parts += [
         figure(throughput(result), f"{anchor}t"),
         figure(delays(result), f"{anchor}d"),
-        figure(queue_rates(result), f"{anchor}q"),
+        figure(chart(result), f"{anchor}m"),
+        figure(allocation(result) or queue_rates(result), f"{anchor}q"),
+        figure(backlog(result), f"{anchor}b"),
     ]
-    parts += [_interruptions(result), _handovers(result), _paths(result)]
-    parts += [_queues(result), _solves(result)]
+    parts += [_interruptions(result), stories_table(result) or _handovers(result), _paths(result)]
+    parts += [allocation_table(result), _queues(result), _solves(result)]
     parts += [_quality(result), _environment(result), "</section>"]
     return "\n".join(part for part in parts if part)
 
@@ -485,6 +495,7 @@ def _quality(result: RunResult) -> str:
                 parts.append(f'<p class="soft">{what}: {escaped("; ".join(sorted(values)))}.</p>')
     else:
         parts.append("<p>No captures.</p>")
+    parts.append(checks_table(result))
     return "".join(parts) + "</div>"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from analysis.machine import MachineLoad
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,16 @@ class Interruption:
     cause : str
         "host stalled", "handover", "link", "start-up", "not recorded", "sender idle", "loss" or
         "queueing".
+    event_s, event_error_s : float or None
+        When the event that explains it happened: run time, and how far off that may be, from the
+        stamps before and after the command that caused it. ``None`` if no event does.
     """
 
     start_s: float
     length_s: float
     cause: str
+    event_s: float | None = None
+    event_error_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,8 @@ class Series:
     `goodput_bps` counts data when it is complete from the start; `arriving_bps` new data when it
     arrives, for each link it came over. `delay_s` and `delay_p95_s` are median and 95th percentile
     of the one-way delay of the data packets sent over each link in each step, seconds; ``None``
-    where there were none.
+    where there were none. `frames_bps` is what arrives over each link, in whole frames with
+    headers and repeats, as queues count it.
     """
 
     start_s: float
@@ -89,6 +95,7 @@ class Series:
     arriving_bps: dict[str, list[float]]
     delay_s: dict[str, list[float | None]] = field(default_factory=dict)
     delay_p95_s: dict[str, list[float | None]] = field(default_factory=dict)
+    frames_bps: dict[str, list[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,9 @@ class UserResult:
         Coefficient of variation of the new data that arrives in each full second.
     duplicate_bytes : int
         Payload that arrived at the host beyond `data_bytes`.
+    delay_quantiles_s : list of float
+        One-way packet delay below which 0, 1, …, 100 % of the matched packets lie; empty if there
+        are none.
     """
 
     goodput_bps: float | None
@@ -154,6 +164,7 @@ class UserResult:
     retransmissions: int | None = None
     reinjections: int | None = None
     duplicate_bytes: int = 0
+    delay_quantiles_s: list[float] = field(default_factory=list)
     series: Series | None = None
 
 
@@ -171,6 +182,8 @@ class QueueResult:
         As deployed by the controller.
     rates : list of [t_s, rate_bps]
         From the difference of two samples at least 0.5 s apart, at the time of the later one.
+    backlog : list of [t_s, packets, bytes]
+        What waited in it; each holds until the next. Empty if that was not recorded.
     """
 
     datapath: str
@@ -182,6 +195,157 @@ class QueueResult:
     tx_errors: int
     settings: list[list[float]]
     rates: list[list[float]]
+    backlog: list[list[float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class HandoverStory:
+    """What a handover set off, from its cause to its effect. Times are run time, seconds.
+
+    Attributes
+    ----------
+    number : int
+        Handovers count from 1 over all users, in order of time.
+    what : str
+        "satcom → uav" for a user of one path, "joins uav" or "leaves uav" for one of several.
+    relay : str
+        The access point that was joined or left.
+    cause_after_s, cause_before_s : float or None
+        The link changed after the first and before the second: stamps before and after the
+        command, the later one drawn in by the first evidence at the controller. The second is
+        ``None`` if the command did not end.
+    trigger : str or None
+        What the controller heard; ``None`` if it decided nothing.
+    solve_s, solve_time_s, relative_gap : float or None
+        When the flow allocation was solved, how long that took, and what its certificate leaves.
+    deployed_s, deploy_time_s : float or None
+        When every switch had confirmed its flow entries (barrier) and queues (OVSDB), and how
+        long that took.
+    queues_set, entries_added, entries_removed : int
+    last_on_old_s : float or None
+        The last data packet that reached the host over the path that was left.
+    first_on_new_s : float or None
+        The first data packet that reached the host over the path that serves from now on; ``None``
+        if there was none, or if that path had been in use all the time.
+    path_was_in_use : bool
+    interruption : Interruption or None
+        The longest time without progress from the cause until the next handover of this user.
+    goodput_before_bps, goodput_lowest_bps : float or None
+        Over the 5 s before, and the lowest of any second since.
+    goodput_back_s : float or None
+        Begin of the first second after the lowest one with 90 % of the goodput before; ``None`` if
+        there was none, or if it never fell below.
+    """
+
+    number: int
+    user: str
+    what: str
+    relay: str
+    cause_after_s: float
+    cause_before_s: float | None
+    trigger: str | None = None
+    solve_s: float | None = None
+    solve_time_s: float | None = None
+    relative_gap: float | None = None
+    deployed_s: float | None = None
+    deploy_time_s: float | None = None
+    queues_set: int = 0
+    entries_added: int = 0
+    entries_removed: int = 0
+    last_on_old_s: float | None = None
+    first_on_new_s: float | None = None
+    path_was_in_use: bool = False
+    interruption: Interruption | None = None
+    goodput_before_bps: float | None = None
+    goodput_lowest_bps: float | None = None
+    goodput_back_s: float | None = None
+
+    @property
+    def cause_s(self) -> float:
+        """The middle of the time in which the link changed."""
+        if self.cause_before_s is None:
+            return self.cause_after_s
+        return (self.cause_after_s + self.cause_before_s) / 2
+
+    @property
+    def cause_error_s(self) -> float | None:
+        """How far `cause_s` may be off; ``None`` if that is not known."""
+        if self.cause_before_s is None:
+            return None
+        return (self.cause_before_s - self.cause_after_s) / 2
+
+
+@dataclass(frozen=True)
+class AllocationPeriod:
+    """What a path was given, and what it carried, while one allocation was in force.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        From the deployment to the next one; within the time that the user was sending.
+    solved_bps : float
+        The path flow of the solution.
+    min_bps, max_bps : float or None
+        Rates of its queue.
+    captured_bps : float or None
+        Frames of the user that arrived at the host over this path.
+    counted_bps : float or None
+        What the counter of the queue grew by.
+    """
+
+    user: str
+    via: str
+    port: str | None
+    queue_id: int | None
+    start_s: float
+    end_s: float
+    solved_bps: float
+    min_bps: float | None
+    max_bps: float | None
+    captured_bps: float | None
+    counted_bps: float | None
+
+
+@dataclass(frozen=True)
+class CounterCheck:
+    """A counter of the kernel or of Open vSwitch beside what the captures show.
+
+    Attributes
+    ----------
+    node, what : str
+    captured, counted : int
+    tolerance : int
+        By how much they may differ and still agree; the note says why.
+    note : str
+    """
+
+    node: str
+    what: str
+    captured: int
+    counted: int
+    tolerance: int = 0
+    note: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they differ by no more than the tolerance."""
+        return abs(self.captured - self.counted) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Where everything was: east and north in metres, up above the sea.
+
+    Attributes
+    ----------
+    tracks : dict of list of [t_s, east_m, north_m, up_m]
+        By node.
+    ranges_m : dict
+        Slant range of each access point.
+    """
+
+    tracks: dict[str, list[list[float]]]
+    ranges_m: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -258,6 +422,10 @@ class RunResult:
     remarks: list[str] = field(default_factory=list)
     bands: list[Band] = field(default_factory=list)
     solve_log: list[Solve] = field(default_factory=list)
+    handover_stories: list[HandoverStory] = field(default_factory=list)
+    allocation: list[AllocationPeriod] = field(default_factory=list)
+    counter_checks: list[CounterCheck] = field(default_factory=list)
+    chart: Chart | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     references_bps: dict[str, float] = field(default_factory=dict)
 
@@ -271,6 +439,10 @@ class RunResult:
         """Plain data for result.json; numbers that are not finite become ``None``."""
         plain: dict[str, Any] = _finite({"format": FORMAT, **asdict(self)})
         plain["mean_user_goodput_bps"] = self.mean_user_goodput_bps
+        for told, story in zip(plain["handover_stories"], self.handover_stories, strict=True):
+            told |= _finite({"cause_s": story.cause_s, "cause_error_s": story.cause_error_s})
+        for told, check in zip(plain["counter_checks"], self.counter_checks, strict=True):
+            told["agrees"] = check.agrees
         # environment.json lies beside result.json.
         del plain["environment"]
         return plain

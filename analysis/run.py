@@ -3,10 +3,9 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
+from analysis.counters import counter_checks
 from analysis.machine import machine_load, stalls
 from analysis.measure import (
     Clock,
@@ -16,11 +15,12 @@ from analysis.measure import (
     User,
     measure_user,
 )
+from analysis.queues import allocation_periods, queues
 from analysis.replacing import write_text
 from analysis.result import (
     Band,
     CaptureQuality,
-    QueueResult,
+    Chart,
     RunResult,
     Solve,
     UserResult,
@@ -36,12 +36,11 @@ from analysis.rundirectory import (
     number,
     read_run,
 )
+from analysis.story import Timeline, link_changes, stories
 from captures import Capture, connections, merge, read
 
 _CLOCK_TOLERANCE_S = 1e-3
 _LONGEST_RUN_S = 86_400.0
-# Counters read shortly after each other say nothing about a rate.
-_SHORTEST_RATE_S = 0.5
 _TOLD_ERRORS = 5
 _POSITION = "on the node's own interface; what it sends is seen after its queueing discipline"
 
@@ -84,12 +83,18 @@ def analyse(run_directory: str | Path) -> RunResult:
         interfaces = mapping(mapping(described).get("interfaces"))
         paths = [str(mapping(each).get("capture") or "") for each in interfaces.values()]
         senders[user.name] = (user, _recorded(files, user.name, paths, quality, remarks))
+    access_points = _access_points(files, quality, remarks)
     sides = [host, *(sender for _, sender in senders.values())]
     clock = _clock(files, sides, remarks)
-    around = Surroundings(clock, files.events, _end(files, sides, clock), stalls(files.host))
+    changes = link_changes(files.events)
+    end_s = _end(files, sides, clock)
+    around = Surroundings(clock, files.events, end_s, stalls(files.host), changes)
     transfers: list[str] = []
+    timelines: dict[str, Timeline] = {}
     for name, (user, sender) in senders.items():
-        users[name] = measure_user(user, host, sender, around, transfers)
+        users[name], timeline = measure_user(user, host, sender, around, transfers)
+        if timeline is not None:
+            timelines[name] = timeline
     remarks = [*_errors(files, reason), *transfers, *remarks]
     if not users:
         remarks.append("no users in plan.json: nothing to measure")
@@ -103,6 +108,7 @@ def analyse(run_directory: str | Path) -> RunResult:
     }
     protocol = str(files.run.get("protocol", ""))
     handovers = _handovers(files)
+    found_queues = queues(files)
     dropped = [each.dropped for each in quality if each.dropped is not None]
     machine = machine_load(files.host)
     if machine is not None and machine.overloaded:
@@ -133,14 +139,25 @@ def analyse(run_directory: str | Path) -> RunResult:
         associations=sum(
             each.data.get("state") == "associated" for each in files.of_kind("association")
         ),
-        queues=_queues(files),
+        queues=found_queues,
+        allocation=allocation_periods(files, users, found_queues),
         captures=quality,
         capture_drops=sum(dropped) if dropped else None,
         machine=machine,
         overloaded=machine is not None and machine.overloaded,
         remarks=list(dict.fromkeys(remarks)),
         bands=_bands(files, list(users), handovers),
+        counter_checks=counter_checks(
+            files,
+            senders,
+            (host_name, host),
+            access_points,
+            users,
+            quality,
+        ),
+        chart=_chart(files),
         solve_log=[_solve(each) for each in files.of_kind("solve")],
+        handover_stories=stories(files.events, changes, timelines, multipath=protocol != "sptcp"),
         environment=files.environment,
         references_bps=references,
     )
@@ -309,6 +326,20 @@ def _recorded(
     )
 
 
+def _access_points(
+    files: RunDirectory, quality: list[CaptureQuality], remarks: list[str]
+) -> dict[str, Recorded]:
+    """What was recorded at access points, by their names."""
+    found: dict[str, Recorded] = {}
+    for each in map(mapping, items(files.plan.get("captures"))):
+        if each.get("side") == "access point":
+            node, file = str(each.get("node")), str(each.get("file"))
+            recorded = _recorded(files, node, [file], quality, remarks)
+            if recorded is not None:
+                found[node] = recorded
+    return found
+
+
 def _quality(
     files: RunDirectory, node: str, relative: str, capture: Capture, unmapped: int
 ) -> CaptureQuality:
@@ -381,111 +412,6 @@ def _solve(event: Event) -> Solve:
     )
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """A sample of a counter: when it was read, and how old the queue said it was then."""
-
-    t_s: float
-    sent_bytes: int
-    age_s: float | None
-
-
-def _rates(rows: list[_Counted]) -> tuple[int, list[list[float]]]:
-    """Bytes sent, and the rate between samples that are far enough apart.
-
-    Samples that waited for a reader come in bursts: their times say when they were read, the
-    queue's age says when they were taken.
-    """
-    rows = sorted(rows, key=lambda each: each.t_s)
-    taken_s = _taken(rows)
-    total = rows[0].sent_bytes if rows else 0
-    rates: list[list[float]] = []
-    grown = 0
-    elapsed_s = 0.0
-    for (before, since_s), (after, until_s) in pairwise(zip(rows, taken_s, strict=True)):
-        # A counter that went back: the queue was made anew.
-        more = after.sent_bytes - before.sent_bytes
-        more = more if more >= 0 else after.sent_bytes
-        total += more
-        grown += more
-        elapsed_s += max(until_s - since_s, 0.0)
-        if elapsed_s >= _SHORTEST_RATE_S:
-            rates.append([until_s, 8 * grown / elapsed_s])
-            grown, elapsed_s = 0, 0.0
-    return total, rates
-
-
-def _taken(rows: list[_Counted]) -> list[float]:
-    """When samples were taken: by the queue's age, and the sample that was read soonest."""
-    times: list[float] = []
-    life: list[_Counted] = []
-    for row in [*rows, None]:
-        renewed = row is None or (
-            life and (row.age_s is None or life[-1].age_s is None or row.age_s < life[-1].age_s)
-        )
-        if renewed and life:
-            born_s = (
-                min(each.t_s - each.age_s for each in life if each.age_s is not None)
-                if (life[0].age_s is not None)
-                else None
-            )
-            times += [
-                each.t_s if born_s is None or each.age_s is None else born_s + each.age_s
-                for each in life
-            ]
-            life = []
-        if row is not None:
-            life.append(row)
-    return times
-
-
-def _queues(files: RunDirectory) -> list[QueueResult]:
-    """Queues that were sampled or set, with their rates over time."""
-    settings: dict[tuple[str, int], list[Event]] = {}
-    for event in files.of_kind("queue_set"):
-        queue_id = count(event.data.get("queue_id"))
-        if queue_id is not None:
-            key = (str(event.data.get("port", "")), queue_id)
-            settings.setdefault(key, []).append(event)
-    samples: dict[tuple[str, int], list[_Counted]] = {}
-    datapaths: dict[tuple[str, int], str] = {}
-    errors: dict[tuple[str, int], int] = {}
-    for row in files.samples:
-        queue_id, t_s = count(row.get("queue_id")), number(row.get("t_s"))
-        sent = count(row.get("tx_bytes"))
-        if row.get("kind") == "queue" and not (queue_id is None or t_s is None or sent is None):
-            key = (str(row.get("port", "")), queue_id)
-            age_s = number(row.get("duration_s"))
-            samples.setdefault(key, []).append(_Counted(t_s, sent, age_s))
-            datapaths[key] = str(row.get("datapath") or "")
-            errors[key] = max(errors.get(key, 0), count(row.get("tx_errors")) or 0)
-    found: list[QueueResult] = []
-    for key in sorted(settings.keys() | samples.keys()):
-        port, queue_id = key
-        total, rates = _rates(samples.get(key, []))
-        events = settings.get(key, [])
-        about = next((event.data for event in reversed(events) if event.data.get("user")), {})
-        found.append(
-            QueueResult(
-                datapath=datapaths.get(key) or port.split("-")[0],
-                port=port,
-                queue_id=queue_id,
-                user=str(about["user"]) if about.get("user") else None,
-                via=str(about["via"]) if about.get("via") else None,
-                tx_bytes=total,
-                tx_errors=errors.get(key, 0),
-                settings=[
-                    [event.t_s, low, high]
-                    for event in events
-                    if (low := number(event.data.get("min_bps"))) is not None
-                    and (high := number(event.data.get("max_bps"))) is not None
-                ],
-                rates=rates,
-            )
-        )
-    return found
-
-
 def _handovers(files: RunDirectory) -> list[tuple[Event, Event | None]]:
     """Begin and end of each handover; None where it did not end."""
     found: list[tuple[Event, Event | None]] = []
@@ -509,6 +435,23 @@ def _move(files: RunDirectory, event: Event) -> str:
         if steps:
             return ", ".join(steps)
     return f"{old} → {new}"
+
+
+def _chart(files: RunDirectory) -> Chart | None:
+    """Where nodes were; nothing if no positions were told."""
+    tracks: dict[str, list[list[float]]] = {}
+    for event in files.of_kind("position"):
+        place = [number(event.data.get(f"{axis}_m")) for axis in ("east", "north", "up")]
+        if None not in place:
+            tracks.setdefault(event.node, []).append([event.t_s, *(p or 0.0 for p in place)])
+    ranges_m: dict[str, float] = {}
+    for name in tracks:
+        described = mapping(mapping(files.plan.get("access_points")).get(name))
+        # Runs of an earlier version have it among their parameters only.
+        range_m = number(described.get("range_m", files.parameters.get(f"{name}.range_m")))
+        if range_m is not None:
+            ranges_m[name] = range_m
+    return Chart(tracks, ranges_m) if tracks else None
 
 
 def _bands(

@@ -50,6 +50,8 @@ class RunDirectory:
     environment : dict
     host : list of dict
         Load of the worker's machine, once a second; with run time, where that is known.
+    counters : dict
+        Counters of the kernel before and after the traffic; empty in runs that have none.
     traffic : dict
         iperf3's JSON, by file stem ("ship1-client").
     remarks : list of str
@@ -67,6 +69,7 @@ class RunDirectory:
     host: list[JsonObject]
     traffic: dict[str, JsonObject]
     remarks: list[str] = field(default_factory=list)
+    counters: JsonObject = field(default_factory=dict)
 
     def of_kind(self, *kinds: str) -> list[Event]:
         """Events of these kinds, in order."""
@@ -128,6 +131,7 @@ def read_run(path: Path) -> RunDirectory:
         host=host,
         traffic=traffic,
         remarks=remarks,
+        counters=_object(path / "counters.json", remarks, optional=True),
     )
 
 
@@ -179,11 +183,12 @@ def _is_empty(file: Path) -> bool:
     return file.is_file() and file.stat().st_size == 0
 
 
-def _object(file: Path, remarks: list[str]) -> JsonObject:
+def _object(file: Path, remarks: list[str], *, optional: bool = False) -> JsonObject:
     try:
         found = _plain(json.loads(_text(file)))
     except FileNotFoundError:
-        remarks.append(f"{file.name} is missing")
+        if not optional:
+            remarks.append(f"{file.name} is missing")
         return {}
     except OSError as error:
         remarks.append(f"{file.name} cannot be read: {error.strerror}")

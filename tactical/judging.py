@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from analysis import RunResult
 
 
-def judge(run_dirs: Sequence[Path], *, as_json: bool, output: Path | None = None) -> int:
+def judge(
+    run_dirs: Sequence[Path], *, as_json: bool, output: Path | None = None, story: bool = False
+) -> int:
     """Analyse runs, print the comparison, and write the report; the exit status.
+
+    With `story` the handovers of each run follow the comparison, from cause to effect.
 
     Each run is analysed and its files are written before the next one's turn: what goes wrong
     with one, and a signal, leave the others as they are.
@@ -76,6 +80,8 @@ def judge(run_dirs: Sequence[Path], *, as_json: bool, output: Path | None = None
         print_json(documents)
     elif results:
         print(analysis.table(list(results.values())))
+        if story:
+            print(f"\n{analysis.stories_text(list(results.values()))}\n")
         if report is not None:
             print(f"Report: {report}")
     failed = [entry for entry in documents if entry.get("state") != "done"]

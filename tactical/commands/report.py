@@ -16,6 +16,7 @@ among RUN, as a pattern such as 20260101T* also finds them, are left out.
 examples:
   tactical report runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
   tactical report runs/direct-move/20260101T* --output comparison.html
+  tactical report RUN --story                 what each handover set off, with times and errors
 """
 
 
@@ -28,6 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to write the report, also over an earlier one (default: report.html in the "
         "run; for several, a new file beside the first)",
+    )
+    parser.add_argument(
+        "--story",
+        action="store_true",
+        help="also tell each handover from its cause to its effect (always in the report and in "
+        "result.json: handover_stories)",
     )
 
 
@@ -53,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
             raise Refused(f"--output {output}: there is no directory {output.parent}")
     except OSError as error:
         raise Refused(f"--output {output} cannot be used: {error.strerror}") from error
-    return judge(run_dirs, as_json=options.json, output=output)
+    return judge(run_dirs, as_json=options.json, output=output, story=options.story)
 
 
 def _is_page(path: Path) -> bool:

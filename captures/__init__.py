@@ -39,6 +39,7 @@ from captures.reading import Capture, merge, read
 from captures.recording import RecorderCounters, parse_counters, recorder_arguments
 from captures.signalling import Signal
 from captures.streams import Endpoint, Stream, streams
+from captures.summary import summary
 
 __all__ = [
     "Capture",
@@ -64,5 +65,6 @@ __all__ = [
     "read",
     "recorder_arguments",
     "streams",
+    "summary",
     "token_and_initial_sequence",
 ]

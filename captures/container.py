@@ -79,11 +79,17 @@ class Header:
     received: int | None = None
     dropped: int | None = None
     remarks: list[str] = field(default_factory=list)
-    damaged: bool = False
+    first_damage: str | None = None
+
+    @property
+    def damaged(self) -> bool:
+        """Something ended the reading early."""
+        return self.first_damage is not None
 
     def damage(self, sentence: str) -> None:
         """Note what ended the reading early."""
-        self.damaged = True
+        if self.first_damage is None:
+            self.first_damage = sentence
         self.remarks.append(sentence)
 
 

@@ -46,8 +46,8 @@ class Capture:
         The recorder's counters, if it stored them in the file.
     application : str
         The recorder, if it wrote its name.
-    damaged : bool
-        The file ends early; everything before is here.
+    damage : str or None
+        Why the file ends early; everything before is here.
     remarks : tuple of str
         Whatever else the reader of the results should know.
     """
@@ -66,8 +66,13 @@ class Capture:
     received: int | None
     dropped: int | None
     application: str
-    damaged: bool
+    damage: str | None
     remarks: tuple[str, ...]
+
+    @property
+    def damaged(self) -> bool:
+        """The file ends early."""
+        return self.damage is not None
 
 
 def read(path: str | PathLike[str], *, progress: Callable[[int], None] | None = None) -> Capture:
@@ -113,7 +118,7 @@ def read(path: str | PathLike[str], *, progress: Callable[[int], None] | None = 
         received=header.received,
         dropped=header.dropped,
         application=header.application,
-        damaged=header.damaged,
+        damage=header.first_damage,
         remarks=tuple(header.remarks + reader.remarks()),
     )
 
@@ -151,7 +156,7 @@ class _Reader:
         self._option_bytes = np.zeros(40 * MOST_RECORDS, dtype=np.uint8)
         self._pieces = np.zeros((MOST_RECORDS, headers.FRAGMENT_FIELDS), dtype=np.int64)
         # What it keeps from batch to batch.
-        self._tally = np.zeros(13, dtype=np.int64)
+        self._tally = np.zeros(headers.COUNTERS, dtype=np.int64)
         self._unknown_link = np.zeros(8, dtype=np.int64)
         self._flow_keys = np.zeros((2 * MOST_RECORDS, KEY_WORDS), dtype=np.int64)
         self._slots = np.full(4 * MOST_RECORDS, -1, dtype=np.int64)
@@ -246,6 +251,7 @@ class _Reader:
                 "wireless frames hold several packets; only the first was decoded",
             ),
             (headers.TUNNELLED, "TCP packets were in tunnels (the innermost addresses count)"),
+            (headers.QUOTED, "TCP headers are quoted in ICMP messages, which do not count"),
             (headers.LARGE, "packets larger than an Ethernet frame: segmentation offload was on"),
         )
         if incomplete:

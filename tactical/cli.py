@@ -28,6 +28,7 @@ COMMANDS = (
     "check",
     "run",
     "report",
+    "analyse",
     "solve",
 )
 

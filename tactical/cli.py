@@ -27,6 +27,7 @@ COMMANDS = (
     "scenarios",
     "check",
     "run",
+    "batch",
     "report",
     "analyse",
     "solve",

@@ -93,6 +93,18 @@ def judge(
     return FAILED if failed or incomplete else 0
 
 
+def analysed(run_dir: Path) -> bool:
+    """Analyse one run and write its files; whether it was done. Says what is wrong if not."""
+    try:
+        result = _analyse(run_dir)
+    except Exception as error:  # noqa: BLE001 - whatever it is, other runs have theirs
+        print(f"tactical: {run_dir} failed: not analysed: {_why(error)}", file=sys.stderr)
+        return False
+    if result.state != "done":
+        print(f"tactical: {run_dir} failed: {result.reason}", file=sys.stderr)
+    return result.state == "done"
+
+
 def _analyse(run_dir: Path) -> RunResult:
     """Analyse one run and write its files."""
     import analysis

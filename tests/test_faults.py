@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import analysis
-from tactical import cli
-from tactical.commands import run
+from tactical import cli, runs
 from tactical.host import doctor
 
 
@@ -145,9 +144,9 @@ def test_a_runs_directory_that_a_guest_cannot_have_is_refused_before_it_is_made(
 def test_a_runs_directory_that_cannot_be_written_is_refused():
     # Not even root makes a directory there.
     with pytest.raises(cli.Refused, match=r"cannot be (written|made)"):
-        run._check_writable(Path("/proc"), Path("/proc"))
+        runs.check_writable(Path("/proc"), Path("/proc"))
 
 
 def test_the_probe_of_a_runs_directory_leaves_it_empty(directory):
-    run._check_writable(Path("runs"), Path("runs/direct-move"))
+    runs.check_writable(Path("runs"), Path("runs/direct-move"))
     assert list(Path("runs/direct-move").iterdir()) == []

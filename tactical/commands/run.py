@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import scenarios
-from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.judging import judge
-from tactical.progress import reporter
+from tactical.runs import check_writable, make, runs_directory
 from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
-from tactical.signals import stopped_by_signals
 from tactical.streams import print_json
-
-if TYPE_CHECKING:
-    from tactical.experiment import Progress, Request
 
 SUMMARY = "run an experiment, analyse it, compare the protocols"
 EXAMPLES = """\
@@ -88,56 +80,11 @@ def run(options: argparse.Namespace) -> int:
         else:
             print("\n".join(commands))
         return 0
-    parent = _runs_directory(options.runs_dir, scenario.name)
+    parent = runs_directory(options.runs_dir, scenario.name)
     machine.check([parent])
-    _check_writable(options.runs_dir, parent)
-    run_dirs, stopped = _execute(requests, scenario.duration_s)
+    check_writable(options.runs_dir, parent)
+    run_dirs, stopped = make(requests, scenario.duration_s)
     status = judge(run_dirs, as_json=options.json)
     if stopped is not None:
         raise stopped
     return status
-
-
-def _execute(
-    requests: Sequence[Request], duration_s: float
-) -> tuple[list[Path], KeyboardInterrupt | None]:
-    """Make the runs; when interrupted, whatever directories there are and the interrupt."""
-    from tactical import experiment as lifecycle
-
-    seen: dict[Path, None] = {}
-    notice = (
-        f"stopping… the network is taken down ({lifecycle.STOP_GRACE_S:g} s at most), "
-        "then what was recorded is analysed"
-    )
-    with (
-        reporter([request.protocol for request in requests], duration_s) as show,
-        stopped_by_signals(notice),
-    ):
-
-        def note(step: Progress) -> None:
-            seen[step.run_dir] = None
-            show(step)
-
-        try:
-            return lifecycle.execute(requests, progress=note), None
-        except KeyboardInterrupt as interrupt:
-            return list(seen), interrupt
-
-
-def _runs_directory(runs_dir: Path, scenario: str) -> Path:
-    """The directory in which the runs get theirs, which need not exist."""
-    try:
-        return runs_dir.resolve() / scenario
-    except (OSError, RuntimeError) as error:  # RuntimeError: symbolic links in a circle
-        raise Refused(f"--runs-dir {runs_dir} cannot be used: {error}") from error
-
-
-def _check_writable(runs_dir: Path, parent: Path) -> None:
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Refused(f"--runs-dir {runs_dir} cannot be made: {error.strerror}") from error
-    try:
-        Path(tempfile.mkdtemp(prefix=".writable-", dir=parent)).rmdir()
-    except OSError as error:
-        raise Refused(f"--runs-dir {runs_dir} cannot be written: {error.strerror}") from error

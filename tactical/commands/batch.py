@@ -1,0 +1,213 @@
+"""`tactical batch`: many runs from one file, gathered in one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tactical import batch as batches
+from tactical.faults import Refused
+from tactical.host.choice import BACKENDS, choose
+from tactical.host.machine import HostError
+from tactical.outcome import FAILED
+from tactical.runs import check_writable, make, runs_directory
+from tactical.scenario_arguments import check_layout
+from tactical.streams import print_json
+
+SUMMARY = "make many runs from one file, and gather them in one table"
+EXAMPLES = """\
+FILE is TOML. Every combination of scenario, protocol, seed and varied parameter is one run:
+
+  scenarios = ["contended", "random-walk"]
+  protocols = ["mptcp", "fdm"]          # default: all
+  seeds = "0-4"                         # or [0, 1, 2]; default: 0
+  [set]                                 # parameters of all runs
+  duration_s = 60
+  [vary]                                # every combination of these
+  "controller.queue_discipline" = ["codel", "fifo"]
+
+Runs that are done already, here or in an earlier call, are not made again; a run that fails does
+not stop the others. All figures go into one Parquet file, FILE's name beside the runs, with a row
+for each user of each run; --query asks it in SQL, where it is the table `runs`.
+
+examples:
+  tactical batch study.toml
+  tactical batch study.toml --dry-run
+  tactical batch study.toml --query "SELECT protocol, avg(goodput_bps) FROM runs GROUP BY 1"
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="description of the batch")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="auto", help="as for `tactical run` (default: auto)"
+    )
+    parser.add_argument(
+        "--runs-dir",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help="where run directories are made and looked for (default: runs)",
+    )
+    parser.add_argument(
+        "--query", metavar="SQL", help="make no runs; ask the table of those that are done"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="tell what is done and what would be run"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make what is missing, gather what is there; fails if a run did."""
+    try:
+        batch = batches.load(options.file)
+    except batches.BatchError as error:
+        raise Refused(str(error)) from error
+    for session in batch.sessions:
+        check_layout(session.experiment.build(session.seed))
+    if options.dry_run:
+        return _tell_plan(options, batch)
+    path = options.runs_dir / f"{batch.name}.parquet"
+    failed = 0
+    if options.query is None:
+        failed = _make_missing(options, batch)
+    table = _gather(options, batch, path)
+    if options.query is None and options.json:
+        print_json({"table": str(path), "failed": failed, "runs": table})
+        return FAILED if failed else 0
+    rows = _asked(path, options.query or _summary(batch))
+    if options.json:
+        print(json.dumps(rows, indent=2, default=str))
+    else:
+        print(_lines(rows))
+    if options.query is None:
+        print(f"Table: {path}")
+    return FAILED if failed else 0
+
+
+def _tell_plan(options: argparse.Namespace, batch: batches.Batch) -> int:
+    listed = [
+        {
+            "session": str(session),
+            "protocol": protocol,
+            "directory": done and str(done),
+        }
+        for session in batch.sessions
+        for protocol in session.protocols
+        for done in [batches.finished(options.runs_dir, session, protocol)]
+    ]
+    if options.json:
+        print_json({"runs": listed})
+    else:
+        for each in listed:
+            print(f"{each['session']}, {each['protocol']}: {each['directory'] or 'to be run'}")
+    return 0
+
+
+def _make_missing(options: argparse.Namespace, batch: batches.Batch) -> int:
+    """Make the runs that are not done, a session at a time; returns how many failed."""
+    from tactical import judging
+    from tactical.experiment import Request
+
+    failed = 0
+    for number, session in enumerate(batch.sessions, start=1):
+        missing = [
+            protocol
+            for protocol in session.protocols
+            if batches.finished(options.runs_dir, session, protocol) is None
+        ]
+        if not missing:
+            continue
+        name = f"session {number} of {len(batch.sessions)}: {session}: {', '.join(missing)}"
+        print(f"tactical: {name}", file=sys.stderr, flush=True)
+        machine = choose(options.backend)
+        parent = runs_directory(options.runs_dir, session.experiment.name)
+        machine.check([parent])
+        check_writable(options.runs_dir, parent)
+        requests = [
+            Request(session.experiment, protocol, session.seed, machine.name, options.runs_dir)
+            for protocol in missing
+        ]
+        duration_s = session.experiment.build(session.seed).duration_s
+        try:
+            run_dirs, stopped = make(requests, duration_s)
+        except HostError as error:
+            print(f"tactical: {session}: {error}", file=sys.stderr, flush=True)
+            failed += len(missing)
+            continue
+        for run_dir in run_dirs:
+            failed += not judging.analysed(run_dir)
+        if stopped is not None:
+            raise stopped
+    return failed
+
+
+def _gather(options: argparse.Namespace, batch: batches.Batch, path: Path) -> list[dict[str, Any]]:
+    """Write the table of all runs of the batch that are done; returns its rows."""
+    from tactical import judging
+
+    table: list[dict[str, Any]] = []
+    for session in batch.sessions:
+        for protocol in session.protocols:
+            run_dir = batches.finished(options.runs_dir, session, protocol)
+            if run_dir is None:
+                continue
+            if not (run_dir / "result.json").is_file() and not judging.analysed(run_dir):
+                continue
+            try:
+                result = json.loads((run_dir / "result.json").read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise Refused(f"{run_dir / 'result.json'} cannot be read: {error}") from error
+            table += batches.rows(result, session, run_dir)
+    if not table:
+        raise Refused(f"no run of {options.file} is done in {options.runs_dir}")
+    try:
+        batches.write_table(table, path)
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror}") from error
+    return table
+
+
+def _asked(path: Path, query: str) -> list[dict[str, Any]]:
+    """The rows that a query of the table gives."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        # The file is looked at and nothing else: a query must not write or fetch.
+        connection.execute("CREATE TABLE runs AS SELECT * FROM read_parquet(?)", [str(path)])
+        connection.execute("SET enable_external_access = false")
+        try:
+            found = connection.execute(query)
+        except duckdb.Error as error:
+            raise Refused(f"--query: {str(error).splitlines()[0]}") from error
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _summary(batch: batches.Batch) -> str:
+    """The query behind the table that is shown: means over users and seeds."""
+    varied = list(batch.sessions[0].varied)
+    groups = ", ".join(f'"{name}"' for name in ("scenario", "protocol", *varied))
+    return f"""
+        SELECT {groups}, count(DISTINCT directory) AS runs,
+            round(avg(goodput_bps) / 1e6, 4) AS goodput_mbps,
+            round(avg(mean_packet_delay_s) * 1e3, 1) AS delay_ms,
+            round(avg(longest_interruption_s), 3) AS interruption_s,
+            round(avg(jain), 4) AS jain
+        FROM runs GROUP BY {groups} ORDER BY {groups}"""
+
+
+def _lines(rows: list[dict[str, Any]]) -> str:
+    """Rows as a table of text."""
+    if not rows:
+        return "no rows"
+    shown = [list(rows[0]), *([str(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in shown
+    )

@@ -17,6 +17,7 @@ from analysis.capture_result import (
     HeadOfLine,
     PlaceResult,
     ReorderingResult,
+    SignalResult,
     SubflowDirection,
     SubflowResult,
     Summary,
@@ -48,7 +49,16 @@ from analysis.trace import (
     repeats_over_time,
     sequence_points,
 )
-from captures import Capture, Connection, Endpoint, Packets, Subflow, read
+from captures import (
+    Capture,
+    Connection,
+    Endpoint,
+    Packets,
+    Subflow,
+    SubflowTraffic,
+    read,
+)
+from captures.checksums import Checksums
 from captures.packets import SYN
 
 F64 = NDArray[np.float64]
@@ -264,7 +274,16 @@ class _Measure:
         """All figures of one connection."""
         places = self._group.places
         seen = [
-            _Seen(index, where, connection, where.directions(connection))
+            _Seen(
+                index,
+                where,
+                connection,
+                where.directions(connection),
+                (
+                    tuple(each.forward for each in connection.subflows),
+                    tuple(each.backward for each in connection.subflows),
+                ),
+            )
             for index, (where, connection) in enumerate(
                 zip(places, (views.near_client, views.near_server), strict=False)
             )
@@ -274,10 +293,11 @@ class _Measure:
         first, last = seen[0], seen[-1]
         connection = first.connection
         near = nearness(first.place, connection)
-        where = position(near) if len(seen) == 1 else None
+        where = connection.capture_side or position(near) if len(seen) == 1 else None
         both = [
             _Both(
                 sent=source.directions[number],
+                traffic=source.traffic[number],
                 sent_at=source.place,
                 arrived=target.directions[number],
                 at_first=first.directions[number],
@@ -306,6 +326,16 @@ class _Measure:
             last_s=(max(each.connection.last_ns for each in seen) - self._origin_ns) / 1e9,
             subflows=tuple(
                 self._subflow(index, subflow, first, both) for index, subflow in enumerate(subflows)
+            ),
+            signals=tuple(
+                SignalResult(
+                    time_s=(each.time_ns - self._origin_ns) / 1e9,
+                    option=each.what,
+                    subflow=each.subflow,
+                    sender=CLIENT if each.forward else SERVER,
+                    fields=each.fields,
+                )
+                for each in connection.signals
             ),
             client_to_server=self._direction(both[0], subflows, drawn_bytes),
             server_to_client=self._direction(both[1], subflows, drawn_bytes),
@@ -362,8 +392,7 @@ class _Measure:
             start_s=start_s,
             end_s=end_s,
             completion_time_s=finished,
-            retransmissions=_packets_where(sent.row, sent.retransmitted),
-            reinjections=_packets_where(sent.row, sent.reinjected),
+            **{name: sum(getattr(each, name) for each in both.traffic) for name in _REPEATS},
             redundant_bytes=payload - arrived.unmapped_bytes - size,
             longest_stall_s=float(lengths_ns.max()) / 1e9 if len(lengths_ns) else None,
             interruptions=tuple(
@@ -390,6 +419,8 @@ class _Measure:
             client=str(subflow.client),
             server=str(subflow.server),
             join=subflow.joined,
+            by_server=subflow.by_server,
+            verified=subflow.verified,
             backup=subflow.backup,
             closed=subflow.closed,
             interfaces=tuple(interface_names(first.place, rows)),
@@ -406,8 +437,7 @@ class _Measure:
         active_s = float(np.ptp(sent.time_ns)) / 1e9 if len(sent.time_ns) else 0.0
         payload = int(sent.length.sum())
         flight_ns, flight = flight_bytes(sent)
-        flow, arrived = both.sent.flow, both.arrived.flow
-        own = flow.subflow == index
+        arrived = both.arrived.flow
         lost = None
         if both.paired and self._lost is not None:
             lost = int(self._lost[0 if both.onwards else 1][sent.data_row].sum())
@@ -417,8 +447,7 @@ class _Measure:
             payload_bytes=payload,
             fresh_bytes=int(arrived.fresh[arrived.subflow == index].sum()),
             throughput_bps=8 * payload / active_s if active_s > 0 else None,
-            retransmissions=_packets_where(flow.row, own & flow.retransmitted),
-            reinjections=_packets_where(flow.row, own & flow.reinjected),
+            **{name: getattr(both.traffic[index], name) for name in _REPEATS},
             lost_packets=lost,
             round_trip=summary(_round_trips(sent).rtt_s),
             timestamp_round_trip=summary(stamps.rtt_s),
@@ -481,6 +510,9 @@ class _Measure:
         )
 
 
+_REPEATS = ("retransmissions", "reinjections", "resends", "redundant")
+
+
 @dataclass(frozen=True)
 class _Seen:
     """A connection as one place saw it."""
@@ -489,6 +521,7 @@ class _Seen:
     place: Place
     connection: Connection
     directions: tuple[Direction, Direction]
+    traffic: tuple[tuple[SubflowTraffic, ...], tuple[SubflowTraffic, ...]]
 
 
 @dataclass(frozen=True)
@@ -500,6 +533,7 @@ class _Both:
     """
 
     sent: Direction
+    traffic: tuple[SubflowTraffic, ...]
     sent_at: Place
     arrived: Direction
     at_first: Direction
@@ -514,6 +548,9 @@ _NONE = np.zeros(0, dtype=np.int64)
 _NOT_SEEN = Sent(
     _NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE.astype(np.bool_), Answers(_NONE, _NONE, _NONE)
 )
+
+
+_NO_TRAFFIC = SubflowTraffic(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Checksums())
 
 
 def _aligned(seen: list[_Seen]) -> tuple[list[Subflow], list[_Seen]]:
@@ -540,7 +577,11 @@ def _aligned(seen: list[_Seen]) -> tuple[list[Subflow], list[_Seen]]:
             )
             for direction in each.directions
         )
-        views.append(replace(each, directions=(there, back)))
+        out, home = (
+            tuple(traffic[own.index(end)] if end in own else _NO_TRAFFIC for end in order)
+            for traffic in each.traffic
+        )
+        views.append(replace(each, directions=(there, back), traffic=(out, home)))
     return [known[end] for end in order], views
 
 
@@ -606,11 +647,6 @@ def _data_round_trips(sent: Direction) -> RoundTrips:
         sent.answers.time_ns,
         sent.answers.acknowledged,
     )
-
-
-def _packets_where(row: I64, wanted: Mask) -> int:
-    """Packets are counted once, also where they are several pieces of data."""
-    return len(np.unique(row[wanted]))
 
 
 def _mean_over_time(time_ns: I64, value: I64) -> float | None:

@@ -19,6 +19,7 @@ from analysis.figures import NOTHING, megabits, milliseconds, number, whole
 from analysis.page import Sentence, Words, document, escaped, figure, table
 from analysis.replacing import write_text
 from analysis.style import LINES, PAGE_WIDTH_IN, Plot
+from analysis.trace import KINDS
 from analysis.transfer_plots import (
     Panel,
     counts_over_time,
@@ -162,7 +163,7 @@ def _plots(transfer: Transfer, width_in: float) -> Iterator[tuple[str, Plot]]:
             "repeats",
             counts_over_time(
                 trace.edges_s,
-                dict(zip(("retransmissions", "reinjections"), trace.repeats, strict=False)),
+                dict(zip((f"{kind}s" for kind in KINDS[1:]), trace.repeats, strict=True)),
                 time_label=TIME_LABEL,
                 width_in=width_in,
             ),
@@ -367,6 +368,7 @@ def _connections(analysis: CaptureAnalysis) -> str:
                     number(found.longest_stall_s, 2),
                     whole(found.retransmissions),
                     whole(found.reinjections),
+                    whole(found.resends),
                     Words(each.closed),
                 ]
             )
@@ -382,6 +384,7 @@ def _connections(analysis: CaptureAnalysis) -> str:
             "longest stall (s)",
             "retrans.",
             "reinj.",
+            "resent",
             "closed",
         ),
         lines,
@@ -496,7 +499,7 @@ def _interruptions(found: DirectionResult) -> str:
 
 def _subflows(transfer: Transfer) -> str:
     paired = len(transfer.connection.seen_at) == 2
-    heads = ["client – server", "", "new (bytes)", "packets", "Mbit/s", "retrans.", "reinj."]
+    heads = ["client – server", "", "new (bytes)", "packets", "Mbit/s", "sent again"]
     heads += ["lost", "one way (ms)"] if paired else []
     heads += ["RTT (ms)"] + ([] if transfer.near_receiver else ["flight (bytes)"])
     lines: list[list[object]] = []
@@ -514,8 +517,7 @@ def _subflows(transfer: Transfer) -> str:
             whole(way.fresh_bytes),
             whole(way.data_packets),
             megabits(way.throughput_bps),
-            whole(way.retransmissions),
-            whole(way.reinjections),
+            f"{whole(way.retransmissions)} / {whole(way.reinjections)} / {whole(way.resends)}",
         ]
         line += [whole(way.lost_packets), _three(way.one_way_delay)] if paired else []
         line.append(_three(_round_trip(transfer, each)))
@@ -523,7 +525,8 @@ def _subflows(transfer: Transfer) -> str:
         lines.append(line)
     return "<h3>Subflows</h3>" + table(
         "What each carried in this direction. New: bytes that arrived here first. Packets: with "
-        "data. Delays: least / median / 95th percentile. Flight: most bytes that were not "
+        "data. Sent again: retransmissions / reinjections / resends. Delays: least / median / 95th "
+        "percentile. Flight: most bytes that were not "
         "acknowledged.",
         heads,
         lines,
@@ -659,12 +662,13 @@ def _definitions(analysis: CaptureAnalysis) -> str:
             "capture near the receiver, and where a subflow has none: from a TCP timestamp to its "
             "first echo, with the time its side had nothing to send",
         ),
-        ("retransmission", "a packet that repeats only bytes that its subflow had carried"),
         (
-            "reinjection",
-            "a packet new to its subflow whose data had all been carried before, by another "
-            "subflow or by this one under other TCP numbers",
+            "retransmission",
+            "a packet that TCP sent again under the same numbers; at the receiver its first copy "
+            "may never have arrived",
         ),
+        ("reinjection", "a packet with data that only other subflows had carried"),
+        ("resend", "a packet with data that its subflow had carried under other TCP numbers"),
         ("reordering", "RFC 4737, in bytes of the connection: extent in pieces of data"),
     )
     items = "".join(f"<dt>{escaped(word)}</dt><dd>{escaped(said)}</dd>" for word, said in words)

@@ -38,9 +38,11 @@ class SubflowDirection:
         Carried, repeats included; and data that no subflow had carried before.
     throughput_bps : float or None
         Payload over the time from its first to its last data packet.
-    retransmissions, reinjections : int
-        Data packets that repeat only bytes of this subflow; and data packets new to it whose data
-        had all been carried before.
+    retransmissions, reinjections, resends : int
+        Packets that TCP sent again; with data that only other subflows had carried; and with data
+        that this one had carried, under other TCP sequence numbers.
+    redundant : int
+        Data packets that brought the receiver nothing.
     lost_packets : int or None
         Data packets that left the sender's place and were not seen at the receiver's; ``None``
         without captures of both.
@@ -61,6 +63,8 @@ class SubflowDirection:
     throughput_bps: float | None
     retransmissions: int
     reinjections: int
+    resends: int
+    redundant: int
     lost_packets: int | None
     round_trip: Summary | None
     timestamp_round_trip: Summary | None
@@ -71,11 +75,31 @@ class SubflowDirection:
 
 @dataclass(frozen=True)
 class SubflowResult:
-    """A subflow of multipath TCP, or the only one of a TCP connection."""
+    """A subflow of multipath TCP, or the only one of a TCP connection.
+
+    Attributes
+    ----------
+    join : bool
+        Added by MP_JOIN.
+    by_server : bool
+        The connection's server opened it.
+    verified : bool or None
+        Whether the HMACs of MP_JOIN are right; ``None`` where the keys are not known.
+    backup : bool
+    closed : str
+        "orderly", "reset" or "open".
+    interfaces : tuple of str
+        That its packets were recorded on, as far as files name them.
+    opened_s, last_s : float
+    handshake_s : float or None
+        From the SYN to its answer, at the first place.
+    """
 
     client: str
     server: str
     join: bool
+    by_server: bool
+    verified: bool | None
     backup: bool
     closed: str
     interfaces: tuple[str, ...]
@@ -140,8 +164,8 @@ class DirectionResult:
     completion_time_s : float or None
         From the connection's first packet to the acknowledgment of all data; ``None`` if it is
         not complete.
-    retransmissions, reinjections : int
-        Of all subflows, where the sender's place was captured there.
+    retransmissions, reinjections, resends, redundant : int
+        Of all subflows, as in `SubflowDirection`; as the sender's place saw it, if there are two.
     redundant_bytes : int
         Payload that arrived beyond `captured_bytes`.
     longest_stall_s : float or None
@@ -171,6 +195,8 @@ class DirectionResult:
     completion_time_s: float | None
     retransmissions: int
     reinjections: int
+    resends: int
+    redundant: int
     redundant_bytes: int
     longest_stall_s: float | None
     interruptions: tuple[Interruption, ...]
@@ -178,6 +204,30 @@ class DirectionResult:
     reordering: ReorderingResult | None
     head_of_line: HeadOfLine | None
     trace: Trace | None
+
+
+@dataclass(frozen=True)
+class SignalResult:
+    """An MPTCP option about subflows, addresses or failures.
+
+    Attributes
+    ----------
+    time_s : float
+    option : str
+        Name as in RFC 8684.
+    subflow : int
+        It was sent on, position in `ConnectionResult.subflows` (of the first place).
+    sender : str
+        "client" or "server".
+    fields : dict
+        What it says.
+    """
+
+    time_s: float
+    option: str
+    subflow: int
+    sender: str
+    fields: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -218,6 +268,7 @@ class ConnectionResult:
     opened_s: float
     last_s: float
     subflows: tuple[SubflowResult, ...]
+    signals: tuple[SignalResult, ...]
     client_to_server: DirectionResult
     server_to_client: DirectionResult
 

@@ -49,7 +49,7 @@ class Sent:
     start, length : int64 array
         Their first byte, from 0, in the subflow's own numbering, and their payload.
     repeated : bool array
-        Their bytes had been seen on this subflow before.
+        TCP sent them again.
     answers : Answers
         In the subflow's own numbering.
     """
@@ -135,14 +135,13 @@ def _sent(
     *,
     forward: bool,
 ) -> Sent:
-    key = (subflow.client, subflow.server, subflow.opened_ns)
-    swapped = key not in found
-    if swapped:
-        key = (subflow.server, subflow.client, subflow.opened_ns)
-    stream = found[key]
-    half = stream.half(packets, forward=forward != swapped)
-    opposite = stream.half(packets, forward=forward == swapped).rows
-    carries = np.flatnonzero(half.payload_bytes > 0)
+    ends = (subflow.client, subflow.server)
+    if subflow.by_server:
+        ends = (subflow.server, subflow.client)
+    stream = found[(*ends, subflow.opened_ns)]
+    half = stream.half(packets, forward=forward != subflow.by_server)
+    opposite = stream.half(packets, forward=forward == subflow.by_server).rows
+    carries = np.flatnonzero((half.payload_bytes > 0) & ~half.keep_alive)
     start, length = half.position[carries] - 1, half.payload_bytes[carries]
     data_row = half.rows[carries]
     return Sent(
@@ -162,8 +161,9 @@ def _own_answers(packets: Packets, rows: I64, position: I64, opposite: I64) -> A
     if not len(rows) or not len(answering):
         return _NO_ANSWERS
     # The number on the wire of the byte whose position in the data is 0.
-    base = int(packets.sequence[rows[0]] - (position[0] - 1))
-    return _answers(packets, answering, packets.acknowledgment[answering] - base)
+    base = int(packets.sequence[rows[0]]) - (int(position[0]) - 1)
+    numbers = packets.acknowledgment[answering].astype(np.int64)
+    return _answers(packets, answering, numbers - base)
 
 
 def _data_answers(packets: Packets, flow: DataFlow, subflows: tuple[Sent, ...]) -> Answers:
@@ -188,7 +188,7 @@ def _first_data_number(packets: Packets, flow: DataFlow, subflows: tuple[Sent, .
         if not len(own):
             continue
         at = np.searchsorted(sent.data_row, flow.row[own])
-        into = sent.start[at] + 1 - packets.subflow_sequence[flow.row[own]]
+        into = sent.start[at] + 1 - packets.subflow_sequence[flow.row[own]].astype(np.int64)
         low = (packets.data_sequence[flow.row[own]] & np.uint64(0xFFFFFFFF)).astype(np.int64)
         base = (low + into - flow.position[own]) & 0xFFFFFFFF
         values, counts = np.unique(base, return_counts=True)

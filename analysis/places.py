@@ -304,7 +304,7 @@ def _handshake(packets: Packets, rows: I64, opposite: I64) -> float | None:
     opening = rows[packets.flags[rows] & SYN != 0]
     if len(opening) != 1:
         return None
-    wanted = (packets.sequence[opening[0]] + 1) & 0xFFFFFFFF
+    wanted = (int(packets.sequence[opening[0]]) + 1) & 0xFFFFFFFF
     answers = opposite[
         (packets.flags[opposite] & ACK != 0) & (packets.acknowledgment[opposite] == wanted)
     ]

@@ -19,8 +19,8 @@ _PIXELS = (700, 300)
 _QUANTILES = 501
 _LINE_STEPS = 1000
 
-NEW, RETRANSMISSION, REINJECTION = range(3)
-KINDS = ("new data", "retransmission", "reinjection")
+NEW, RETRANSMISSION, REINJECTION, RESEND = range(4)
+KINDS = ("new data", "retransmission", "reinjection", "resend")
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Points:
     path : int
         Index into the labels of the trace.
     kind : int
-        `NEW`, `RETRANSMISSION` or `REINJECTION`.
+        `NEW`, `RETRANSMISSION`, `REINJECTION` or `RESEND`.
     time_s, position_bytes : float64 array
     """
 
@@ -76,7 +76,7 @@ class Trace:
     round_trips_s : dict of str to float64 array
         Round trips of each path and of the data level, likewise.
     repeats : tuple of float64 array
-        Retransmissions and reinjections in each step, packets.
+        Packets of each kind of repeat in each step, in the order of `KINDS`.
     flight : dict of str to Line
         Unacknowledged bytes of each subflow.
     waiting : Line or None
@@ -209,19 +209,20 @@ def flight_bytes(sent: Sent) -> tuple[I64, I64]:
 
 
 def repeat_kinds(direction: Direction) -> I64:
-    """`NEW`, `RETRANSMISSION` or `REINJECTION` of each piece of data."""
+    """What each piece of data is, see `KINDS`."""
     flow = direction.flow
     kinds = np.full(len(flow.row), NEW, dtype=np.int64)
+    kinds[flow.resent] = RESEND
     kinds[flow.reinjected] = REINJECTION
     kinds[flow.retransmitted] = RETRANSMISSION
     return kinds
 
 
 def repeats_over_time(time_s: F64, kind: I64, edges: F64) -> tuple[F64, ...]:
-    """Retransmissions and reinjections in each step, packets."""
+    """Packets of each kind of repeat in each step."""
     return tuple(
         np.histogram(time_s[kind == each], bins=edges)[0].astype(np.float64)
-        for each in (RETRANSMISSION, REINJECTION)
+        for each in range(RETRANSMISSION, len(KINDS))
     )
 
 

@@ -35,7 +35,7 @@ from analysis.style import (
     mark_bands,
     styled,
 )
-from analysis.trace import KINDS, NEW, RETRANSMISSION, Line, Points
+from analysis.trace import KINDS, NEW, REINJECTION, RESEND, RETRANSMISSION, Line, Points
 
 F64 = NDArray[np.float64]
 
@@ -152,7 +152,6 @@ def data_sequence(
         return None
     times = np.concatenate([each.time_s for each in points])
     count = len(times)
-    repeats = [sum(len(each.time_s) for each in points if each.kind == kind) for kind in (1, 2)]
     with styled():
         figure, axes = _one(width_in, 3.6)
         span = span_s or _padded((float(times.min()), float(times.max())))
@@ -188,14 +187,10 @@ def data_sequence(
         figure,
         "Data sequence against time by path.",
         "Each point is a packet: when it was seen, and the place of its first byte in the "
-        "connection’s data. A retransmission repeats bytes on the same subflow (crosses); a "
-        "reinjection brings data that another subflow had carried, or this one under other TCP "
-        "numbers (circles). "
-        + (
-            "Packets that fall on the same point of the figure are drawn once."
-            if count >= _MOST_VECTOR_POINTS or any(repeats)
-            else ""
-        ),
+        "connection’s data. A retransmission is TCP’s own (crosses); a reinjection brings data "
+        "that only other subflows had carried (circles), a resend data that its own subflow had "
+        "carried under other TCP numbers (triangles). Packets too close to be told apart are drawn "
+        "once.",
     )
 
 
@@ -207,14 +202,12 @@ def _point_look(points: Points) -> dict[str, Any]:
             "mew": 0,
             "color": LINES[points.path % len(LINES)],
         }
-    cross = points.kind == RETRANSMISSION
-    return {
-        "marker": "x" if cross else "o",
-        "ms": 5,
-        "mew": 1.0,
-        "color": ALARM if cross else INK,
-        "markerfacecolor": "none",
-    }
+    marker, color = {
+        RETRANSMISSION: ("x", ALARM),
+        REINJECTION: ("o", INK),
+        RESEND: ("^", "#A34D80"),
+    }[points.kind]
+    return {"marker": marker, "ms": 5, "mew": 1.0, "color": color, "markerfacecolor": "none"}
 
 
 @dataclass(frozen=True)
@@ -400,7 +393,7 @@ def counts_over_time(
         for index, (kind, number) in enumerate(counts.items()):
             hatch = HATCHES[index % len(HATCHES)]
             look: Any = {
-                "facecolor": (ALARM, "#E69F00", "#56B4E9")[index % 3],
+                "facecolor": ("#CC6677", "#E69F00", "#56B4E9")[index % 3],
                 "edgecolor": HATCH_INK if hatch else "none",
                 "hatch": hatch or None,
                 "linewidth": 0,
@@ -415,7 +408,7 @@ def counts_over_time(
     return Plot(
         figure,
         f"Packets sent again over time: {said}.",
-        f"Packets that brought nothing new, in each {_duration(edges_s[1] - edges_s[0])}.",
+        f"Packets that repeat data, in each {_duration(edges_s[1] - edges_s[0])}.",
     )
 
 

@@ -65,7 +65,7 @@ _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _LONGEST_802_3 = 1500  # below, the field is a length and LLC follows
 
 # Protocol numbers (www.iana.org/assignments/protocol-numbers).
-_IP4, _TCP, _UDP, _IP6, _GRE, _AUTHENTICATION = 4, 6, 17, 41, 47, 51
+_ICMP, _IP4, _TCP, _UDP, _IP6, _GRE, _AUTHENTICATION, _ICMP6 = 1, 4, 6, 17, 41, 47, 51, 58
 _HOP_BY_HOP, _ROUTING, _FRAGMENT, _DESTINATION = 0, 43, 44, 60
 _MOBILITY, _HIP, _SHIM6 = 135, 139, 140
 _VXLAN, _GENEVE, _GTP_U = 4789, 6081, 2152  # UDP ports
@@ -102,6 +102,7 @@ _VXLAN, _GENEVE, _GTP_U = 4789, 6081, 2152  # UDP ports
 # What `decode` counts; the last three are of the latest call only, but for four-tuples.
 (
     FRAMES,
+    PACKETS,
     FIRST_NS,
     LAST_NS,
     LARGEST,
@@ -111,10 +112,13 @@ _VXLAN, _GENEVE, _GTP_U = 4789, 6081, 2152  # UDP ports
     ENCRYPTED,
     AGGREGATED,
     TUNNELLED,
+    QUOTED,
     FRAGMENTS,
     FLOWS,
     OPTIONS,
-) = range(13)
+) = range(15)
+
+COUNTERS = 15
 
 OPTION_PACKET, OPTION_SUBTYPE, OPTION_START = range(3)
 """Of each option of multipath TCP that is kept as it is."""
@@ -332,6 +336,14 @@ def _udp(data: Buffer, at: int, limit: int) -> tuple[int, int]:
     return 0, at
 
 
+def _quotes_tcp(data: Buffer, protocol: int, at: int, limit: int) -> bool:
+    """Whether an ICMP message is about a TCP packet, whose beginning it holds."""
+    kind = _u8(data, at, limit)
+    if protocol == _ICMP:
+        return kind in (3, 4, 5, 11, 12) and _u8(data, at + 17, limit) == _TCP
+    return 0 < kind < 5 and _u8(data, at + 14, limit) == _TCP
+
+
 def _jumbo_bytes(data: Buffer, at: int, end: int, limit: int) -> int:
     """Payload length in the jumbo option of a hop-by-hop header (RFC 2675); -1 without one."""
     at += 2
@@ -415,7 +427,8 @@ def _find_tcp(
         if later and kind == _IPV6:
             protocol = _u8(data, fragment_at, limit)
             transport = fragment_at + 8
-        if protocol == _TCP:
+        # In later fragments of IPv6, what precedes TCP may be in the first one.
+        if protocol == _TCP or (later and kind == _IPV6 and protocol == _DESTINATION):
             if tunnelled:
                 tally[TUNNELLED] += 1
             found = _WHOLE
@@ -424,6 +437,8 @@ def _find_tcp(
             return found, version, at, transport, fragment_at, end
         if later:
             break
+        if protocol in (_ICMP, _ICMP6) and _quotes_tcp(data, protocol, transport, limit):
+            tally[QUOTED] += 1
         if protocol == _IP4:
             kind, at = _IPV4, transport
         elif protocol == _IP6:
@@ -614,7 +629,7 @@ def decode(
         Room for the options themselves.
     fragments : int64 array (n, FRAGMENT_FIELDS)
         Room for what there is to know about IP fragments.
-    tally : int64 array (13)
+    tally : int64 array (COUNTERS)
         Counted up.
     unknown_link : int64 array
         Frames of each interface whose link type is unknown, counted up.
@@ -632,8 +647,6 @@ def decode(
     pieces = 0
     flows = int(tally[FLOWS])
     frames = int(tally[FRAMES])
-    if count and frames == 0:
-        tally[FIRST_NS] = records[RECORD_TIME_NS, 0]
     for index in range(count):
         start = int(records[RECORD_OFFSET, index])
         size = int(records[RECORD_CAPTURED_BYTES, index])
@@ -641,6 +654,12 @@ def decode(
         length = min(int(records[RECORD_WIRE_BYTES, index]), LARGEST_LENGTH)
         number = int(records[RECORD_INTERFACE, index])
         frames += 1
+        if number < 0:
+            continue
+        tally[LAST_NS] = records[RECORD_TIME_NS, index]
+        if tally[PACKETS] == 0:
+            tally[FIRST_NS] = tally[LAST_NS]
+        tally[PACKETS] += 1
         if length > tally[LARGEST]:
             tally[LARGEST] = length
         if length > size:
@@ -710,7 +729,7 @@ def decode(
         values[WINDOW, row] = _u16(data, transport + 14, limit)
         header = (_u8(data, transport + 12, limit) >> 4) * 4
         body = transport + header
-        payload = end - body if header >= 20 and end > body else 0
+        payload = max(end - body, 0)
         values[PAYLOAD_BYTES, row] = payload
         values[PAYLOAD_SUM, row] = -1
         if found == _WHOLE and body + payload <= limit:
@@ -728,8 +747,6 @@ def decode(
             data, transport + 20, min(body, limit), row, kept, values, options, option_bytes
         )
         row += 1
-    if count:
-        tally[LAST_NS] = records[RECORD_TIME_NS, count - 1]
     tally[FRAMES] = frames
     tally[FLOWS] = flows
     tally[OPTIONS] = kept

@@ -29,7 +29,7 @@ class Capture:
     interfaces : tuple of Interface
         With link type, snap length and time resolution.
     frames : int
-        All packets in the file.
+        All packets in the file, and what else Wireshark gives a number.
     first_ns, last_ns : int or None
         Time of the first and last packet.
     largest_frame_bytes : int
@@ -108,8 +108,8 @@ def read(path: str | PathLike[str], *, progress: Callable[[int], None] | None = 
         packets=packets,
         interfaces=tuple(header.interfaces),
         frames=reader.count(headers.FRAMES),
-        first_ns=reader.count(headers.FIRST_NS) if reader.count(headers.FRAMES) else None,
-        last_ns=reader.count(headers.LAST_NS) if reader.count(headers.FRAMES) else None,
+        first_ns=reader.count(headers.FIRST_NS) if reader.count(headers.PACKETS) else None,
+        last_ns=reader.count(headers.LAST_NS) if reader.count(headers.PACKETS) else None,
         largest_frame_bytes=reader.count(headers.LARGEST),
         large_frames=reader.count(headers.LARGE),
         snapped_frames=reader.count(headers.SNAPPED),

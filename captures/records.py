@@ -20,6 +20,7 @@ LONG_RECORD, BAD_LENGTH, LENGTHS_DIFFER, UNKNOWN_INTERFACE, LONG_PACKET = 3, 4, 
 # Block types of pcapng (draft-ietf-opsawg-pcapng).
 SECTION_HEADER = 0x0A0D0D0A
 INTERFACE, OLD_PACKET, SIMPLE_PACKET, STATISTICS, PACKET = 1, 2, 3, 5, 6
+_JOURNAL, _CUSTOM, _LOCAL_CUSTOM = 9, 0x00000BAD, 0x40000BAD
 
 LARGEST_BLOCK_BYTES = 16 << 20
 LATEST_NS = 1 << 62
@@ -34,7 +35,8 @@ SCALE_FIELDS = 4
 
 RECORD_OFFSET, RECORD_CAPTURED_BYTES, RECORD_WIRE_BYTES, RECORD_TIME_NS, RECORD_INTERFACE = range(5)
 """Rows of the table of records: place of the packet's first byte in the buffer, bytes kept, bytes
-it had, nanoseconds since the epoch, interface (counted over all sections of the file)."""
+it had, nanoseconds since the epoch, interface (counted over all sections of the file; -1 for what
+is no packet, but has a number of its own in Wireshark: custom blocks, journal entries)."""
 
 
 def _number(data: Buffer, at: int, big: bool) -> int:
@@ -180,17 +182,17 @@ def walk_pcapng(
                 captured = min(captured, int(scales[first, 3]))
         elif kind in (INTERFACE, STATISTICS):
             return count, position, OTHER_BLOCK
-        else:
+        elif kind not in (_JOURNAL, _CUSTOM, _LOCAL_CUSTOM):
             position += length
             continue
         if count == capacity:
             return count, position, FULL
-        index = first + number
+        index = first + number if at else -1
         if index >= interfaces:
             return count, position, UNKNOWN_INTERFACE
         if captured > stop - at:
             return count, position, LONG_PACKET
-        if kind != SIMPLE_PACKET:
+        if kind != SIMPLE_PACKET and at:
             # Some recorders write times before 1970 (a clock that was not set) as negative.
             ticks = ((high - (1 << 32) if high >> 31 else high) << 32) | low
             method, operand = int(scales[index, 0]), int(scales[index, 1])

@@ -121,6 +121,7 @@ def test_chunks_make_no_difference(
         once = read_bytes(whole, tmp_path)
         with monkeypatch.context() as patch:
             patch.setattr("captures.container._CHUNK_BYTES", 1000)
+            patch.setattr("captures.container._FIRST_CHUNK_BYTES", 100)
             pieces = read_bytes(whole, tmp_path)
         assert len(once.packets) == 300
         assert same_packets(once, pieces)
@@ -202,15 +203,13 @@ def test_no_capture_at_all(tmp_path: Path, content: bytes, said: str) -> None:
 def test_counts_agree_with_tshark(shared: Path, truth: dict[str, dict[str, object]]) -> None:
     # Known to be wrong there: see the README beside the captures.
     not_tcp_for_tshark = {"nasty/bigtcp_ipv6_len0.pcap"}
-    custom_blocks_counted = {"nasty/pcapng_difficult202_be.pcapng"}
     names = ["MP_CAPABLE", "MP_JOIN", "DSS", "ADD_ADDR", "REMOVE_ADDR", "MP_PRIO", "MP_FAIL"]
     names += ["MP_FASTCLOSE", "MP_TCPRST"]
     checked = 0
     for name, entry in truth.items():
         capture = read(shared / name)
         packets = capture.packets
-        if name not in custom_blocks_counted:
-            assert capture.frames == entry["frames"], name
+        assert capture.frames == entry["frames"], name
         if name not in not_tcp_for_tshark:
             assert len(packets) == entry["tcp_frames"], name
             directions = entry["directions"]

@@ -7,9 +7,8 @@ import numpy as np
 from analysis.measure import Recorded, User
 from analysis.result import CaptureQuality, CounterCheck, UserResult
 from analysis.rundirectory import JsonObject, RunDirectory, count, items, mapping, number
-from captures import Packets, one_way_delays
+from captures import one_way_delays
 
-_SYN, _FIN = 0x02, 0x01
 _ROOT = 0xFFFFFFFF
 # Recorders run a little longer than the counters are read apart.
 _EDGE_PACKETS = 10
@@ -94,7 +93,6 @@ def _sender(files: RunDirectory, node: str, recorded: Recorded) -> list[CounterC
     opened = [each for each in recorded.connections if each.protocol == "mptcp" or each.fallback]
     joined = [s for each in opened for s in each.subflows if s.joined and s.backward.packets]
     repeated = sum(s.forward.retransmissions for c in recorded.connections for s in c.subflows)
-    repeated += _repeated_handshakes(recorded)
     for what, counter, captured, tolerance, note in (
         ("multipath connections opened", "MPTcpExtMPCapableSYNTX", len(opened), 0, ""),
         ("subflows joined", "MPTcpExtMPJoinSynAckRx", len(joined), 0, ""),
@@ -114,29 +112,11 @@ def _sender(files: RunDirectory, node: str, recorded: Recorded) -> list[CounterC
     return checks
 
 
-def _repeated_handshakes(recorded: Recorded) -> int:
-    """SYN and empty FIN packets of the connections' clients that came again."""
-    packets: Packets = recorded.packets
-    flags = packets.flags
-    servers = list({each.server.port for each in recorded.connections})
-    bare = (flags & _SYN != 0) | ((flags & _FIN != 0) & (packets.payload_bytes == 0))
-    rows = np.flatnonzero(bare & np.isin(packets.destination_port, servers))
-    identity = np.column_stack(
-        [
-            packets.source_low[rows].astype(np.int64),
-            packets.source_port[rows],
-            packets.destination_port[rows],
-            packets.sequence[rows],
-            flags[rows] & (_SYN | _FIN),
-        ]
-    )
-    return len(rows) - len(np.unique(identity, axis=0))
-
-
 def _receiver(files: RunDirectory, node: str, recorded: Recorded) -> list[CounterCheck]:
     opened = [each for each in recorded.connections if each.protocol == "mptcp"]
     joined = [s for each in opened for s in each.subflows if s.joined]
-    duplicates = sum(s.forward.reinjections for each in opened for s in each.subflows)
+    again = [s.forward for each in opened for s in each.subflows]
+    duplicates = sum(each.reinjections + each.resends for each in again)
     checks: list[CounterCheck] = []
     for what, counter, captured, tolerance, note in (
         ("multipath connections accepted", "MPTcpExtMPCapableACKRX", len(opened), 0, ""),

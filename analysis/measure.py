@@ -287,6 +287,7 @@ def measure_user(
         lost_packets=paths.lost_packets,
         retransmissions=_repeats(sender, at_sender, ("retransmissions",)),
         reinjections=_repeats(sender, at_sender, ("reinjections", "resends")),
+        resends=_repeats(sender, at_sender, ("resends",)),
         duplicate_bytes=int(flow.length.sum()) - flow.captured_bytes,
         delay_quantiles_s=np.quantile(delays, quantiles).tolist() if len(delays) else [],
         series=series,
@@ -716,6 +717,7 @@ class _Paths:
             first_s=float(times.min()) if len(times) else opened_s,
             last_s=float(times.max()) if len(times) else opened_s,
             closed=closed,
+            resends=int(flow.resent[mine][first_of_row].sum()) if sent_is_known else None,
         )
 
 

@@ -49,9 +49,10 @@ class PathShare:
         Sent here, repeated ones included (at the host where the sender was not recorded).
     lost_packets : int or None
         Sent here and not seen at the host.
-    retransmissions, reinjections : int or None
-        Repeated on this subflow; data repeated from another (or this) subflow. ``None`` where
-        the sender's captures are missing or cut off.
+    retransmissions, reinjections, resends : int or None
+        Packets repeated by TCP; data packets new to TCP, but with data that had been sent before,
+        by any subflow; those of them whose data the same subflow had sent. ``None`` where the
+        sender's captures are missing or cut off.
     mean_packet_delay_s, p95_packet_delay_s : float or None
         One way.
     first_s, last_s : float
@@ -76,6 +77,7 @@ class PathShare:
     first_s: float
     last_s: float
     closed: str
+    resends: int | None = None
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,7 @@ class UserResult:
     lost_packets: int | None = None
     retransmissions: int | None = None
     reinjections: int | None = None
+    resends: int | None = None
     duplicate_bytes: int = 0
     delay_quantiles_s: list[float] = field(default_factory=list)
     series: Series | None = None

@@ -35,6 +35,7 @@ from captures.container import Interface
 from captures.dataflow import DataFlow, Stall
 from captures.delay import Delays, one_way_delays
 from captures.packets import Flows, Options, Packets
+from captures.preparation import prepare
 from captures.reading import Capture, merge, read
 from captures.recording import RecorderCounters, parse_counters, recorder_arguments
 from captures.signalling import Signal
@@ -62,6 +63,7 @@ __all__ = [
     "merge",
     "one_way_delays",
     "parse_counters",
+    "prepare",
     "read",
     "recorder_arguments",
     "streams",

@@ -169,7 +169,7 @@ def _zstd(file: Any) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
     else:
         from backports import zstd
     # What the zstd program accepts; a file may not claim a window of gigabytes.
-    options = {zstd.DecompressionParameter.window_log_max: 27}
+    options = {int(zstd.DecompressionParameter.window_log_max): 27}
     stream = zstd.ZstdFile(file, "r", options=options)
     return cast(BinaryIO, stream), (EOFError, zstd.ZstdError)
 

@@ -37,6 +37,9 @@ from captures.streams import Endpoint, Half, streams
 
 Mask = NDArray[np.bool_]
 
+_RELEASED_PACKETS = 500_000
+"""So many are looked at before memory is given back."""
+
 
 @dataclass(frozen=True)
 class SubflowTraffic:
@@ -176,7 +179,15 @@ def connections(packets: Packets) -> tuple[Connection, ...]:
 
 def each_connection(packets: Packets) -> Iterator[Connection]:
     """The same as `connections`, one by one: large captures need not be in memory at once."""
-    for draft in drafts(packets, streams(packets)):
+    found = drafts(packets, streams(packets))
+    touched = len(packets)
+    for draft in found:
+        if touched > _RELEASED_PACKETS:
+            packets.release()
+            touched = 0
+        touched += sum(
+            len(each.stream.forward) + len(each.stream.backward) for each in draft.members
+        )
         yield _connection(packets, draft)
 
 

@@ -39,7 +39,7 @@ class Stream:
     Attributes
     ----------
     client, server : Endpoint
-    forward, backward : int64 array
+    forward, backward : int32 array
         Positions in `Packets` of what client and server sent, in file order.
     options : int64 array
         Positions in `Packets.options` of its MPTCP options.
@@ -49,8 +49,8 @@ class Stream:
 
     client: Endpoint
     server: Endpoint
-    forward: I64
-    backward: I64
+    forward: I32
+    backward: I32
     options: I64
     opened_ns: int
     last_ns: int
@@ -123,7 +123,8 @@ def _streams(packets: Packets) -> Iterator[Stream]:
     number, onwards = _numbers(packets)
     count = int(number.max()) + 1
     # Short numbers are sorted by digits, in linear time.
-    order = np.argsort(number.astype(np.uint16) if count <= 1 << 16 else number, kind="stable")
+    key = number.astype(np.uint16) if count <= 1 << 16 else number
+    order = np.argsort(key, kind="stable").astype(np.int32)
     option_number = number[packets.options.row]
     option_order = np.argsort(option_number, kind="stable")
     ends = np.cumsum(np.bincount(number, minlength=count)).tolist()
@@ -232,7 +233,7 @@ def _pairs(flows: Flows) -> tuple[I32, Mask]:
     return pair, onwards
 
 
-def _stream(packets: Packets, rows: I64, onwards: Mask, options: I64) -> Stream:
+def _stream(packets: Packets, rows: I32, onwards: Mask, options: I64) -> Stream:
     opening = packets.flags[rows] & (SYN | ACK)
     syn, answer = opening == SYN, opening == SYN | ACK
     client: bool | np.bool_ = onwards[0]
@@ -297,7 +298,8 @@ def unwrap(values: I64, near: int = 0) -> I64:
     return near + np.cumsum((steps + (1 << 31) & 0xFFFFFFFF) - (1 << 31))
 
 
-def _half(packets: Packets, rows: I64) -> Half:
+def _half(packets: Packets, short_rows: I32) -> Half:
+    rows = short_rows.astype(np.int64)
     if not len(rows):
         return Half(rows, rows, rows, np.zeros(0, dtype=np.bool_), 0, False, None, False)
     initial, known = _start(packets, rows)

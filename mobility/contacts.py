@@ -22,6 +22,11 @@ from mobility.trajectory import Array, Legs
 _TOUCH_S = 1e-9
 """Parts as short as this are not halved again: the nodes touch the range there."""
 
+_TIE_M = 1e-7
+"""Nodes this close to the range at irregular times of a part are exactly at it all the time."""
+
+_IRREGULAR = (0.0901, 0.2361, 0.3820, 0.6457, 0.8284)
+
 _NEWTON_STEPS = 60
 _CLOSE = 1e-12
 """Share of the time by which the last of Newton's steps may move it: the next would be nothing."""
@@ -195,7 +200,9 @@ def _curves(motion: _Relative) -> tuple[NDArray[np.intp], Array, Array]:
             | (np.abs(from_line - range_m) > drift)
             | (half < _TOUCH_S)
         )
-        inside = settled & (distance <= range_m)
+        tied = _tied(part, left, right, ~settled & (np.abs(distance - range_m) < _TIE_M))
+        settled |= tied
+        inside = settled & ((distance <= range_m) | tied)
         single = ~settled & (np.abs(slope) > bend * half)
         inside_parts.append((rows[inside], left[inside], right[inside]))
         single_parts.append((rows[single], left[single], right[single]))
@@ -211,6 +218,21 @@ def _curves(motion: _Relative) -> tuple[NDArray[np.intp], Array, Array]:
     inside_parts.append(_one_root(motion.rows(rows), rows, left, right))
     row, enter, leave = (np.concatenate(column) for column in zip(*inside_parts, strict=True))
     return row, enter, leave
+
+
+def _tied(
+    motion: _Relative, left: Array, right: Array, candidates: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return the parts that are at the range throughout, as a UAV that circles at that distance."""
+    tied = candidates.copy()
+    for share in _IRREGULAR:
+        rows = np.flatnonzero(tied)
+        if not rows.size:
+            break
+        part = motion.rows(rows)
+        _, place, _ = _state(part, left[rows] + share * (right[rows] - left[rows]))
+        tied[rows] = np.abs(np.sqrt(_dot(place, place)) - part.range_m) < _TIE_M
+    return tied
 
 
 def _one_root(

@@ -175,6 +175,16 @@ def test_a_graze_shorter_than_any_sample_is_found():
     assert range_crossings(orbit, higher, 500.0, 3600.0) == ()
 
 
+def test_a_uav_that_circles_at_exactly_the_range_is_in_range():
+    base = Fixed((0.0, 0.0, 0.0))
+    assert range_crossings(Orbit((0.0, 0.0, 0.0), 500.0, 30.0), base, 500.0, 3600.0) == (
+        Crossing(0.0, True),
+    )
+    # It also begins there when it only passes, at the start of each of its turns.
+    passing = range_crossings(Orbit((400.0, 300.0, 0.0), 500.0, 5.0, 180.0), base, 400.0, 3000.0)
+    assert len(passing) > 4
+
+
 motions = st.one_of(
     st.builds(Fixed, points),
     st.builds(Straight, points, velocities),

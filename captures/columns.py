@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_ROWS_IN_MEMORY = 2_000_000
-"""Some 200 MB."""
+MOST_ROWS_IN_MEMORY = 1_000_000
+"""Some 100 MB."""
 
 
 def _temporary_file() -> BinaryIO:

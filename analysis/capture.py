@@ -315,10 +315,11 @@ class _Measure:
             fallback=any(each.connection.fallback for each in seen),
             client=str(connection.client),
             server=str(connection.server),
-            token=connection.server_token,
             client_token=connection.client_token,
+            server_token=connection.server_token,
+            origin_s=self._origin_ns / 1e9,
             seen_at=tuple(self._first_place + each.number for each in seen),
-            position=where,
+            capture_side=where,
             round_trip_to_client_s=near[0] if near else None,
             round_trip_to_server_s=near[1] if near else None,
             closed=connection.closed,
@@ -330,9 +331,9 @@ class _Measure:
             signals=tuple(
                 SignalResult(
                     time_s=(each.time_ns - self._origin_ns) / 1e9,
-                    option=each.what,
+                    what=each.what,
                     subflow=each.subflow,
-                    sender=CLIENT if each.forward else SERVER,
+                    direction="client_to_server" if each.forward else "server_to_client",
                     fields=each.fields,
                 )
                 for each in connection.signals

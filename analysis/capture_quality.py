@@ -55,7 +55,7 @@ def quality(capture: Capture) -> FileQuality:
         clock_resolution_s=_resolution_s(packets.time_ns),
         steps_back=steps_back,
         largest_step_back_s=largest,
-        damaged=capture.damaged,
+        damage=capture.damage,
         recorder=capture.application,
         remarks=capture.remarks,
         interfaces=_interfaces(capture),

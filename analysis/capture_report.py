@@ -12,7 +12,6 @@ from analysis.capture_result import (
     ConnectionResult,
     DirectionResult,
     FileQuality,
-    SubflowResult,
     Summary,
 )
 from analysis.figures import NOTHING, megabits, milliseconds, number, whole
@@ -60,7 +59,7 @@ class Transfer:
     @property
     def near_receiver(self) -> bool:
         """The only capture was taken near the receiver."""
-        return self.connection.position == ("server" if self.forward else "client")
+        return self.connection.near_receiver(forward=self.forward)
 
 
 def transfers(analysis: CaptureAnalysis) -> list[Transfer]:
@@ -201,7 +200,7 @@ def _plots(transfer: Transfer, width_in: float) -> Iterator[tuple[str, Plot]]:
 
 
 def _seen_where(transfer: Transfer) -> str:
-    where = transfer.connection.position
+    where = transfer.connection.capture_side
     if len(transfer.connection.seen_at) == 2 or where in ("client", "server"):
         return "Seen near the sender."
     return (
@@ -335,9 +334,10 @@ def _remarks(analysis: CaptureAnalysis) -> str:
     if len(analysis.remarks) > len(shown):
         shown.append(f"and {len(analysis.remarks) - len(shown)} more")
     items = "".join(f"<li>{escaped(each)}</li>" for each in shown)
-    kind = "failed" if analysis.damage else "box"
-    damaged = "<b>Damaged.</b> " if analysis.damage else ""
-    return f'<div class="{kind}"><h3>{damaged}Remarks</h3><ul class="plain">{items}</ul></div>'
+    damaged = any(each.damage for each in analysis.files)
+    kind = "failed" if damaged else "box"
+    title = "Damaged" if damaged else "Remarks"
+    return f'<div class="{kind}"><h3>{title}</h3><ul class="plain">{items}</ul></div>'
 
 
 def _connections(analysis: CaptureAnalysis) -> str:
@@ -402,7 +402,7 @@ def _transfer(transfer: Transfer) -> str:
     connection, found = transfer.connection, transfer.direction
     facts = [
         _protocol(connection),
-        f"token {connection.token:#010x}" if connection.token is not None else "",
+        f"token {connection.server_token:#010x}" if connection.server_token is not None else "",
         f"opened at {connection.opened_s:.3f} s",
         f"closed: {connection.closed}",
         _where(connection),
@@ -426,7 +426,7 @@ def _where(connection: ConnectionResult) -> str:
     if connection.round_trip_to_client_s is None or connection.round_trip_to_server_s is None:
         return ""
     near = {"client": "near the client", "server": "near the server"}
-    where = near.get(connection.position or "", "")
+    where = near.get(connection.capture_side or "", "")
     return (
         f"captured {where + ': ' if where else ''}"
         f"{1e3 * connection.round_trip_to_client_s:.2f} ms from the client and back, "
@@ -520,7 +520,7 @@ def _subflows(transfer: Transfer) -> str:
             f"{whole(way.retransmissions)} / {whole(way.reinjections)} / {whole(way.resends)}",
         ]
         line += [whole(way.lost_packets), _three(way.one_way_delay)] if paired else []
-        line.append(_three(_round_trip(transfer, each)))
+        line.append(_three(transfer.connection.round_trip(each, forward=transfer.forward)))
         line += [] if transfer.near_receiver else [whole(way.largest_flight_bytes)]
         lines.append(line)
     return "<h3>Subflows</h3>" + table(
@@ -531,14 +531,6 @@ def _subflows(transfer: Transfer) -> str:
         heads,
         lines,
     )
-
-
-def _round_trip(transfer: Transfer, subflow: SubflowResult) -> Summary | None:
-    there, back = subflow.client_to_server, subflow.server_to_client
-    way, opposite = (there, back) if transfer.forward else (back, there)
-    if transfer.near_receiver:
-        return opposite.timestamp_round_trip
-    return way.round_trip or way.timestamp_round_trip
 
 
 def _three(found: Summary | None) -> str:
@@ -559,7 +551,7 @@ def _quality(analysis: CaptureAnalysis) -> str:
             whole(each.largest_frame_bytes),
             _clock(each),
             Words(_steps(each)),
-            Words("yes" if each.damaged else "no"),
+            Words("yes" if each.damage else "no"),
         )
         for each in analysis.files
     ]
@@ -625,11 +617,10 @@ def _quality(analysis: CaptureAnalysis) -> str:
 def _clock(each: FileQuality) -> str:
     if each.clock_resolution_s is None:
         return NOTHING
-    return next(
-        f"{each.clock_resolution_s / unit:g} {name}"
-        for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (0, "ns"))
-        if unit == 0 or each.clock_resolution_s >= 0.999 * unit
-    )
+    for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if each.clock_resolution_s >= 0.999 * unit:
+            return f"{each.clock_resolution_s / unit:g} {name}"
+    return f"{1e9 * each.clock_resolution_s:g} ns"
 
 
 def _steps(each: FileQuality) -> str:

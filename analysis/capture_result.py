@@ -1,12 +1,10 @@
-"""What an analysis of captures finds; `CaptureAnalysis.to_json` is what `--json` prints.
+"""What an analysis of captures finds.
 
 Times count in seconds from the first packet of the captures of the same traffic, by the clock of
 the first of two places.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from analysis.clock import ClockRelation
@@ -213,20 +211,20 @@ class SignalResult:
     Attributes
     ----------
     time_s : float
-    option : str
-        Name as in RFC 8684.
+    what : str
+        Name of the option, as in RFC 8684.
     subflow : int
-        It was sent on, position in `ConnectionResult.subflows` (of the first place).
-    sender : str
-        "client" or "server".
+        It was sent on: index into the subflows as the first place saw them.
+    direction : str
+        "client_to_server" or "server_to_client".
     fields : dict
         What it says.
     """
 
     time_s: float
-    option: str
+    what: str
     subflow: int
-    sender: str
+    direction: str
     fields: dict[str, Any]
 
 
@@ -241,11 +239,12 @@ class ConnectionResult:
     version : int or None
     fallback : bool
         Multipath TCP was asked for, TCP used.
-    token : int or None
-        The server's.
+    client_token, server_token : int or None
+    origin_s : float
+        Where times count from, seconds since the epoch.
     seen_at : tuple of int
         Positions in `CaptureAnalysis.places`: one, or the client's and the server's.
-    position : str or None
+    capture_side : str or None
         Of a single place: "client", "server", "between", or not known.
     round_trip_to_client_s, round_trip_to_server_s : float or None
         Shortest, from the first place.
@@ -258,10 +257,11 @@ class ConnectionResult:
     fallback: bool
     client: str
     server: str
-    token: int | None
     client_token: int | None
+    server_token: int | None
+    origin_s: float
     seen_at: tuple[int, ...]
-    position: str | None
+    capture_side: str | None
     round_trip_to_client_s: float | None
     round_trip_to_server_s: float | None
     closed: str
@@ -271,6 +271,23 @@ class ConnectionResult:
     signals: tuple[SignalResult, ...]
     client_to_server: DirectionResult
     server_to_client: DirectionResult
+
+    def near_receiver(self, *, forward: bool) -> bool:
+        """Whether the only capture was made near the side that gets the data of a direction."""
+        return self.capture_side == ("server" if forward else "client")
+
+    def round_trip(self, subflow: SubflowResult, *, forward: bool) -> Summary | None:
+        """Round trips of a subflow that say something about the path of a direction's data.
+
+        Near the receiver those of the acknowledgments do not; what its timestamps tell of the
+        way to the sender and back does.
+        """
+        way, opposite = subflow.client_to_server, subflow.server_to_client
+        if not forward:
+            way, opposite = opposite, way
+        if self.near_receiver(forward=forward):
+            return opposite.timestamp_round_trip
+        return way.round_trip or way.timestamp_round_trip
 
     @property
     def captured_bytes(self) -> int:
@@ -309,8 +326,8 @@ class FileQuality:
         As the stamps show it: the largest step they are all multiples of.
     steps_back, largest_step_back_s : int, float
         Stamps below the one before, of the same interface.
-    damaged : bool
-        The file ends early; what lies before is used.
+    damage : str or None
+        What ended the reading early; what lies before is used.
     """
 
     file: str
@@ -331,7 +348,7 @@ class FileQuality:
     clock_resolution_s: float | None
     steps_back: int
     largest_step_back_s: float
-    damaged: bool
+    damage: str | None
     recorder: str
     remarks: tuple[str, ...]
     interfaces: tuple[InterfaceResult, ...]
@@ -392,49 +409,3 @@ class CaptureAnalysis:
     def tcp_frames(self) -> int:
         """TCP packets in all files."""
         return sum(each.tcp_frames for each in self.files)
-
-    @property
-    def damage(self) -> tuple[str, ...]:
-        """What was wrong with files that end early."""
-        return tuple(
-            f"{each.file}: {remark}"
-            for each in self.files
-            if each.damaged
-            for remark in each.remarks
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data; numbers that are not finite become ``None``, series are left out."""
-        return {
-            "frames": self.frames,
-            "tcp_frames": self.tcp_frames,
-            "tcp_streams": self.tcp_streams,
-            "damage": list(self.damage),
-            "quality": {
-                "files": [_plain(each) for each in self.files],
-                "places": [_plain(each) for each in self.places],
-                "unmapped_bytes": self.unmapped_bytes,
-                "remarks": list(self.remarks),
-            },
-            "connections": [_plain(e) for e in self.connections if e.protocol == "mptcp"],
-            "tcp_connections": [_plain(e) for e in self.connections if e.protocol != "mptcp"],
-            "fairness": [_plain(each) for each in self.fairness],
-        }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Trace):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {
-            each.name: _plain(getattr(value, each.name))
-            for each in fields(value)
-            if each.name != "trace"
-        }
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value

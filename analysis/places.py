@@ -255,7 +255,7 @@ def _lean(one: Place) -> float:
     total = 0.0
     for connection in one.connections:
         found = nearness(one, connection)
-        if found is not None:
+        if found is not None and sum(found) > 0:
             to_client_s, to_server_s = found
             total += (to_server_s - to_client_s) / (to_server_s + to_client_s)
     return total

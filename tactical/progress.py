@@ -7,6 +7,7 @@ has ended, a full disk) there is nobody left to tell, and the runs go on in sile
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tactical.experiment import Progress
 
 PLAIN_PERIOD_S = 10.0
+_SILENT_S = 2.0
 
 
 @contextmanager
@@ -67,6 +69,47 @@ def reporter(protocols: Sequence[str], duration_s: float) -> Iterator[Callable[[
                 bars.stop_task(task)
             if step.message and step.message != step.state:
                 bars.console.print(line(step), highlight=False, markup=False)
+
+        yield show
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, float], None]]:
+    """Show how far a computation is, once it takes longer than two seconds.
+
+    Yields
+    ------
+    callable
+        To be called with what is being done, and which part of that is done (0 to 1).
+    """
+    stream = Tolerant(sys.stderr)
+    begun_s = time.monotonic()
+    if not stream.isatty():
+        told: list[str] = []
+
+        def tell(what: str, share: float) -> None:
+            if what not in told and time.monotonic() - begun_s > _SILENT_S:
+                told.append(what)
+                print(f"{what} …", file=stream, flush=True)
+
+        yield tell
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bars(*columns, console=Console(file=cast("TextIO", stream)), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(what: str, share: float) -> None:
+            if time.monotonic() - begun_s < _SILENT_S:
+                return
+            if what not in tasks:
+                for task in tasks.values():
+                    bars.update(task, completed=1.0)
+                tasks[what] = bars.add_task(what, total=1.0)
+            bars.update(tasks[what], completed=share)
 
         yield show
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tactical.faults import Refused
+from tactical.progress import stages
 from tactical.streams import print_json
 
-SUMMARY = "find connections, subflows and data in capture files"
+if TYPE_CHECKING:
+    from analysis.capture_result import CaptureAnalysis
+    from captures import Capture
+
+SUMMARY = "measure connections, subflows and data in capture files"
 EXAMPLES = """\
 FILE is a pcap or pcapng file, compressed by gzip or zstd or not, of whatever origin. Multipath TCP
 of versions 0 and 1 and plain TCP are told apart; bytes are counted four ways:
@@ -19,95 +26,169 @@ of versions 0 and 1 and plain TCP are told apart; bytes are counted four ways:
   in order       complete from the start
   acknowledged   by the other side, at the data level
 
-Files that are cut off or damaged are read up to the damage, which is told.
+Files of one host (its interfaces, the pieces of a ring buffer) are read as one. Files of two hosts
+that hold the same packets become a pair, in which one-way delays and losses are measured as well;
+the offset of their clocks is estimated and told.
+
+The table is printed, and the report written to report.html (report-2.html, … if that is there):
+one page that opens without a network. Files that are cut off or damaged are read up to the damage,
+which is told.
 
 examples:
   tactical analyse capture.pcapng
-  tactical analyse client.pcap.gz server.pcap.gz --json > both.json
+  tactical analyse client.pcap.gz server.pcap.gz --report both.html
+  tactical analyse capture.pcap --json > capture.json
+  tactical analyse capture.pcap --figures figures     every figure as SVG and PDF, for a paper
+  tactical analyse capture.pcap --export packets.parquet
 """
+
+_CLOCKS = {"auto": None, "same": True, "estimate": False}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a capture file")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="where to write the report, also over an earlier one (default: a new report.html "
+        "here; with --json none)",
+    )
+    parser.add_argument("--no-report", action="store_true", help="print only")
+    parser.add_argument(
+        "--figures",
+        type=Path,
+        metavar="DIR",
+        help="also write each figure of the report as SVG and PDF, 7.16 inches wide (a page of two "
+        "columns)",
+    )
+    parser.add_argument(
+        "--export",
+        type=Path,
+        metavar="FILE",
+        help="also write one row a TCP packet, as Parquet or CSV by the name's end; the columns "
+        "are those of docs/analysis.md",
+    )
+    parser.add_argument(
+        "--gap",
+        type=float,
+        default=0.5,
+        metavar="SECONDS",
+        help="list times without progress that are longer (default: 0.5)",
+    )
+    parser.add_argument(
+        "--clock",
+        choices=tuple(_CLOCKS),
+        default="auto",
+        help="whether a pair was stamped by the same clock, or times are corrected by the "
+        "estimated offset and skew (default: the same, unless packets contradict it)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read and print; the exit status."""
-    from captures import read, summary
+    """Read, measure, print and write; the exit status."""
+    if not 0 < options.gap < float("inf"):
+        raise Refused(f"--gap {options.gap:g} must be more than 0 seconds")
+    if options.report is not None and options.no_report:
+        raise Refused("--report and --no-report contradict each other")
+    if options.export is not None and options.export.suffix not in (".parquet", ".csv"):
+        raise Refused(f"--export {options.export} must end in .parquet or .csv")
+    from analysis.capture import analyse_captures
+    from analysis.capture_document import capture_document
+    from analysis.capture_table import capture_table
+    from analysis.places import PlacesError
 
-    documents: list[dict[str, Any]] = []
-    for path in options.files:
+    with stages() as tell:
+        captures = [_read(path, tell) for path in dict.fromkeys(options.files)]
         try:
-            capture = read(path)
-        except OSError as error:
-            raise Refused(f"{path} cannot be read: {error.strerror or error}") from error
-        documents.append({"file": str(path), **summary(capture)})
-    if options.json:
-        print_json(documents[0] if len(documents) == 1 else {"files": documents})
-        return 0
-    for document in documents:
-        _print(document)
+            analysis = analyse_captures(
+                captures,
+                listed_gap_s=options.gap,
+                same_clock=_CLOCKS[options.clock],
+                progress=tell,
+            )
+        except PlacesError as error:
+            raise Refused(str(error)) from error
+        if options.json:
+            print_json(capture_document(analysis, captures))
+        else:
+            print(capture_table(analysis))
+        written = _write(options, analysis, captures, tell)
+    for said in written:
+        print(said, file=sys.stderr if options.json else sys.stdout)
     return 0
 
 
-def _print(document: dict[str, Any]) -> None:
-    print(
-        f"{document['file']}: {document['frames']} packets, {document['tcp_frames']} of TCP in "
-        f"{document['tcp_streams']} streams"
-    )
-    if document["damage"]:
-        print(f"  damaged: {document['damage']}")
-    for remark in document["quality"]["remarks"]:
-        if remark != document["damage"]:
-            print(f"  {remark}")
-    rows: list[tuple[str, ...]] = [_HEADINGS]
-    multipath = [("MPTCP", each) for each in document["connections"]]
-    for kind, connection in multipath + [("TCP", each) for each in document["tcp_connections"]]:
-        kind += "" if connection["version"] is None else f" v{connection['version']}"
-        kind += ", fell back" if connection["fallback"] else ""
-        rows.append((f"{connection['client']} > {connection['server']}  {kind}",))
-        for name, arrow in (("client_to_server", ">"), ("server_to_client", "<")):
-            rows.append((f"  {arrow}", *_cells(connection[name])))
-            if len(connection["subflows"]) > 1:
-                rows += [
-                    (f"    {arrow} {each['client']}", *_subflow_cells(each[name]))
-                    for each in connection["subflows"]
-                ]
-    widths = [
-        max((len(row[column]) for row in rows if len(row) > max(column, 1)), default=0)
-        for column in range(len(rows[0]))
-    ]
-    for row in rows:
-        first = f"  {row[0]:<{widths[0]}}"
-        rest = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=False)]
-        print("  ".join([first, *rest]).rstrip())
+def _read(path: Path, tell: Callable[[str, float], None]) -> Capture:
+    from captures import read
+
+    try:
+        if path.is_dir():
+            if (path / "run.toml").is_file():
+                raise Refused(
+                    f"{path} is a run directory: `tactical report` analyses it; "
+                    f"its captures alone are {path / 'captures' / '*'}"
+                )
+            raise Refused(f"{path} is a directory: give the capture files in it")
+        size = max(path.stat().st_size, 1)
+        what = f"reading {path.name}"
+        tell(what, 0.0)
+        capture = read(path, progress=lambda done: tell(what, min(done / size, 1.0)))
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror or error}") from error
+    if capture.damage is not None and not capture.frames and not capture.interfaces:
+        raise Refused(f"{path} is no capture file: {capture.damage}")
+    return capture
 
 
-_HEADINGS = (
-    "",
-    "payload",
-    "announced",
-    "captured",
-    "in order",
-    "acknowl.",
-    "retr.",
-    "reinj.",
-    "resent",
-    "stall s",
-)
-_REPEATS = ("retransmissions", "reinjections", "resends")
+def _write(
+    options: argparse.Namespace,
+    analysis: CaptureAnalysis,
+    captures: list[Capture],
+    tell: Callable[[str, float], None],
+) -> list[str]:
+    """Write what was asked for; what there is now, a line each."""
+    written: list[str] = []
+    try:
+        if options.export is not None:
+            from analysis.frames import export_packets
+
+            tell("exporting packets", 0.0)
+            written.append(f"packets: {export_packets(captures, options.export)}")
+        if options.figures is not None:
+            tell("drawing figures", 0.0)
+            written.append(f"figures: {_figures(analysis, options.figures)} in {options.figures}")
+        if options.report is not None or not (options.no_report or options.json):
+            from analysis.capture_report import capture_report
+
+            tell("writing the report", 0.0)
+            target = options.report or _unused(Path("report.html"))
+            written.append(f"report: {capture_report(analysis, target)}")
+    except OSError as error:
+        named = error.filename or options.report or "the report"
+        raise Refused(f"{named} cannot be written: {error.strerror or error}") from error
+    return written
 
 
-def _cells(direction: dict[str, Any]) -> tuple[str, ...]:
-    names = ("payload", "announced", "captured", "in_order", "acknowledged")
-    return (
-        *(f"{direction[f'{name}_bytes']:,}" for name in names),
-        *(str(direction[name]) for name in _REPEATS),
-        f"{direction['longest_stall_s']:.3f}",
-    )
+def _figures(analysis: CaptureAnalysis, directory: Path) -> int:
+    from analysis.capture_report import capture_figures
+    from analysis.style import PAPER_WIDTH_IN
+
+    directory.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for name, plot in capture_figures(analysis, width_in=PAPER_WIDTH_IN):
+        for kind in ("svg", "pdf"):
+            plot.save(directory / f"{name}.{kind}")
+        count += 1
+    return count
 
 
-def _subflow_cells(direction: dict[str, Any]) -> tuple[str, ...]:
-    payload, fresh = (f"{direction[name]:,}" for name in ("payload_bytes", "fresh_bytes"))
-    return (payload, "", fresh, "", "", *(str(direction[name]) for name in _REPEATS))
+def _unused(path: Path) -> Path:
+    """The path, or the first with a number behind its name that is not there."""
+    number = 1
+    found = path
+    while found.exists() or found.is_symlink():
+        number += 1
+        found = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return found

@@ -21,9 +21,10 @@ before what raises one, so that guarantees do not exceed the share on the way ei
 """
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from fdm.certificate import certify
 from fdm.delay import Delay
@@ -175,19 +176,20 @@ def queue_ids(
     return ids
 
 
-class Change(NamedTuple):
+class Change(NamedTuple, Generic[_Key]):
     """One change of a queue: its new rates, or None to remove it."""
 
-    key: QueueKey
+    key: _Key
     rate: QueueRate | None
 
 
 def changes(
-    deployed: Mapping[QueueKey, QueueRate],
-    wanted: Mapping[QueueKey, QueueRate],
+    deployed: Mapping[_Key, QueueRate],
+    wanted: Mapping[_Key, QueueRate],
     *,
     tolerance: float = 0.05,
-) -> tuple[Change, ...]:
+    link: Callable[[Any], Hashable] = itemgetter(2),
+) -> tuple[Change[_Key], ...]:
     """Return what to change, in an order in which no guarantee is promised twice.
 
     Parameters
@@ -196,25 +198,27 @@ def changes(
         Rates of queues as they are and as they are to be.
     tolerance : float
         Links on which no queue comes, goes, or changes by more than this part are left alone.
+    link : callable
+        From a key to the link of its queue; by default keys are those of `queue_rates`.
 
     Returns
     -------
     tuple of Change
         Removals first, then what lowers a guarantee, then the rest.
     """
-    moving = {key[2] for key in wanted.keys() ^ deployed.keys()}
+    moving = {link(key) for key in wanted.keys() ^ deployed.keys()}
     for key in wanted.keys() & deployed.keys():
         was, to_be = deployed[key], wanted[key]
         if max(
             abs(to_be.min_bps - was.min_bps) / max(1, was.min_bps),
             abs(to_be.max_bps - was.max_bps) / max(1, was.max_bps),
         ) > max(0.0, tolerance):
-            moving.add(key[2])
+            moving.add(link(key))
     removed = [Change(key, None) for key in deployed if key not in wanted]
     lowered, raised = [], []
     for key, rate in wanted.items():
         before = deployed.get(key)
-        if key[2] not in moving or before == rate:
+        if link(key) not in moving or before == rate:
             continue
         if before is not None and rate.min_bps < before.min_bps:
             lowered.append(Change(key, rate))

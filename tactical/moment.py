@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import fdm
 from scenarios import AccessPoint, Scenario, Station
-from tactical.controller.allocation import routing_problem
+from tactical.controller.events import AssociationChanged, DatapathConnected
 from tactical.controller.network import ControlledNetwork
-from tactical.controller.view import AssociationChanged, DatapathConnected, View
+from tactical.controller.policies.fdm import routing_problem
+from tactical.controller.view import View
 from tactical.emulation.control import controlled_network
 from tactical.emulation.plan import SHORE, make_plan
 
@@ -53,21 +54,24 @@ def moment(scenario: Scenario, time_s: float) -> Moment:
         The scenario cannot be laid out as a network.
     """
     network = controlled_network(make_plan(scenario, "fdm"), scenario)
-    problem = routing_problem(network, _view(network, scenario, time_s))
+    problem = routing_problem(_view(network, scenario, time_s).situation(network, time_s))
+    links = problem.network.links
     # The plan's names are unique without the controller's prefixes.
     names: dict[fdm.Node, fdm.Node] = {node: node for node in problem.network.nodes}
-    for link, attachment in problem.attachments.items():
-        names[problem.network.links[link].tail] = attachment.user
-    for link, hop in problem.hops.items():
-        if hop.trunk is None:
-            names[problem.network.links[link].head] = network.server.name
+    names |= {links[n].tail: a.user for n, a in enumerate(problem.attachments)}
+    names[links[-1].head] = network.server.name
+    # The controller's problem has what is not attached or down as links without capacity.
+    present = [number for number, link in enumerate(links) if link.capacity_bps > 0.0]
+    trunks = range(len(problem.attachments), len(links) - 1)
     instance = fdm.Instance(
         f"{scenario.name} at {time_s:g} s",
         fdm.Network(
             [names[node] for node in problem.network.nodes],
             [
-                link._replace(tail=names[link.tail], head=names[link.head])
-                for link in problem.network.links
+                links[number]._replace(
+                    tail=names[links[number].tail], head=names[links[number].head]
+                )
+                for number in present
             ],
         ),
         tuple(
@@ -80,7 +84,7 @@ def moment(scenario: Scenario, time_s: float) -> Moment:
         instance,
         fdm.Kleinrock(network.mean_packet_bits, network.delay_coefficient),
         network.capacity_share,
-        frozenset(link for link, hop in problem.hops.items() if hop.trunk is not None),
+        frozenset(position for position, number in enumerate(present) if number in trunks),
         _places(scenario, time_s),
     )
 
@@ -88,11 +92,11 @@ def moment(scenario: Scenario, time_s: float) -> Moment:
 def _view(network: ControlledNetwork, scenario: Scenario, time_s: float) -> View:
     view = View()
     for datapath in network.datapaths:
-        view = view.apply(DatapathConnected(datapath.dpid), network)
+        view = view.apply(DatapathConnected(datapath.dpid), network, time_s)
     for change in scenario.coverage():
         if change.time_s <= time_s:
             event = AssociationChanged(change.station, change.access_point, change.entering)
-            view = view.apply(event, network)
+            view = view.apply(event, network, change.time_s)
     return view
 
 

@@ -1,21 +1,16 @@
-"""Policies: which path every subflow takes, and at what rate. Pure.
-
-``shortest`` sends each subflow along the path of least delay and allocates nothing.
-``fdm`` solves the routing-assignment problem with the flow deviation method and gives every
-subflow a guaranteed and a greatest rate on each trunk that it crosses.
-"""
+"""What policies decide on and what they decide: situations, subflows, allocations. Pure."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import fdm
-from fdm.queues import QueueRate, queue_rates
+from fdm.queues import QueueRate
 
 from .network import Attachment, ControlledNetwork, Trunk
-from .view import View
 
 TRICKLE_BPS = 64_000
 """Rate of a subflow that the optimum does not use: five full packets a second."""
@@ -29,13 +24,26 @@ class Hop:
     port: str
     trunk: Trunk | None
 
+    @property
+    def head(self) -> tuple[str, str]:
+        """The datapath that a trunk hop leads to, and the port by which it is entered."""
+        t = self.trunk
+        assert t is not None
+        if (t.a_datapath, t.a_port) == (self.datapath, self.port):
+            return (t.b_datapath, t.b_port)
+        return (t.a_datapath, t.a_port)
+
+
+Path = tuple[Hop, ...]
+"""Trunk hops, then the hop to the server."""
+
 
 @dataclass(frozen=True)
 class Subflow:
     """The path of one attachment's traffic to the server, and its rate on each trunk hop."""
 
     attachment: Attachment
-    path: tuple[Hop, ...]
+    path: Path
     rate_bps: float | None = None
     """Rate as solved; None where the policy allocates nothing."""
     queues: Mapping[tuple[str, str], QueueRate] = field(default_factory=dict)
@@ -50,159 +58,118 @@ class Allocation:
     solution: fdm.Solution | None = None
 
 
-def allocate(network: ControlledNetwork, view: View) -> Allocation:
-    """Decide by the network's policy for what is attached in `view`."""
-    attached = view.attached(network)
-    graph = _directed_trunks(network, view)
-    paths = {a: _shortest_path(network, graph, a.datapath) for a in attached}
-    reachable = tuple(a for a in attached if paths[a] is not None)
-    if network.policy == "fdm":
-        optimal = _flow_deviation(network, graph, reachable)
-        used = {subflow.attachment for subflow in optimal.subflows}
-        unused = [_trickle(a, paths[a] or ()) for a in reachable if a not in used]
-        return Allocation((*optimal.subflows, *unused), optimal.solution)
-    # An address that moves between interfaces may be attached twice for a moment.
-    latest = {a.address: a for a in reachable}
-    return Allocation(tuple(Subflow(a, paths[a] or ()) for a in latest.values()))
-
-
-def _trickle(attachment: Attachment, path: tuple[Hop, ...]) -> Subflow:
-    """A subflow that the optimum does not use: kept alive, at a rate that does no harm.
-
-    Without a flow entry, what its sender has under way would be lost and stall the connection.
-    """
-    rate = QueueRate(0, TRICKLE_BPS)
-    queues = {(hop.datapath, hop.port): rate for hop in path if hop.trunk is not None}
-    return Subflow(attachment, path, 0.0, queues)
-
-
-def _directed_trunks(network: ControlledNetwork, view: View) -> tuple[tuple[Hop, str], ...]:
-    """Every usable direction of every trunk, as (hop, datapath it leads to)."""
-    directed = []
-    for t in network.trunks:
-        if {(t.a_datapath, t.a_port), (t.b_datapath, t.b_port)} & view.down_ports:
-            continue
-        directed.append((Hop(t.a_datapath, t.a_port, t), t.b_datapath))
-        directed.append((Hop(t.b_datapath, t.b_port, t), t.a_datapath))
-    return tuple(directed)
-
-
-def _shortest_path(
-    network: ControlledNetwork, graph: Sequence[tuple[Hop, str]], origin: str
-) -> tuple[Hop, ...] | None:
-    """The path of least propagation delay from `origin` to the server (Dijkstra)."""
-    last = Hop(network.server.datapath, network.server.port, None)
-    best: dict[str, float] = {origin: 0.0}
-    queue: list[tuple[float, int, str, tuple[Hop, ...]]] = [(0.0, 0, origin, ())]
-    pushed = 0
-    while queue:
-        delay_s, _, node, path = heapq.heappop(queue)
-        if node == network.server.datapath:
-            return (*path, last)
-        for hop, head in graph:
-            if hop.datapath != node or hop.trunk is None:
-                continue
-            through = delay_s + hop.trunk.delay_s
-            if through < best.get(head, float("inf")):
-                best[head] = through
-                pushed += 1
-                heapq.heappush(queue, (through, pushed, head, (*path, hop)))
-    return None
-
-
-def _flow_deviation(
-    network: ControlledNetwork,
-    graph: Sequence[tuple[Hop, str]],
-    attached: Sequence[Attachment],
-) -> Allocation:
-    """Solve, then read each subflow's path and rate from the path flows."""
-    problem = _routing_problem(network, graph, attached)
-    if not problem.demands:
-        return Allocation(())
-    first, hops = problem.attachments, problem.hops
-    solution = fdm.solve(
-        problem.network,
-        problem.demands,
-        packet_bits=network.mean_packet_bits,
-        kappa=network.delay_coefficient,
-    )
-    rates = queue_rates(problem.network, solution, capacity_share=network.capacity_share)
-
-    subflows = []
-    for number, flows in enumerate(solution.path_flows):
-        by_attachment: dict[Attachment, list[fdm.PathFlow]] = {}
-        for flow in flows:
-            by_attachment.setdefault(first[flow.path[0]], []).append(flow)
-        for attachment, parts in by_attachment.items():
-            # A subflow is one path: of several behind one attachment the largest is taken.
-            main = max(parts, key=lambda flow: flow.rate_bps).path
-            subflows.append(
-                Subflow(
-                    attachment,
-                    tuple(hops[link] for link in main[1:]),
-                    sum(flow.rate_bps for flow in parts),
-                    {
-                        (hops[link].datapath, hops[link].port): rates[number, main, link]
-                        for link in main[1:]
-                        if hops[link].trunk is not None
-                    },
-                )
-            )
-    return Allocation(tuple(subflows), solution)
-
-
 @dataclass(frozen=True)
-class RoutingProblem:
-    """What flow deviation is given: a network, the demands on it, and what its links stand for."""
+class Situation:
+    """What a policy decides on.
 
-    network: fdm.Network
-    demands: tuple[fdm.Demand, ...]
-    attachments: Mapping[int, Attachment]
-    """Link by position → the attachment that it is, for links that leave a user."""
-    hops: Mapping[int, Hop]
-    """Link by position → the hop that it is, for all others."""
+    Attributes
+    ----------
+    network
+        The description.
+    attached
+        Attachments that can carry a subflow.
+    fading
+        Those of them that are about to go, or not there yet: they carry a trickle at most.
+    usable
+        Trunks that are up at both ends.
+    demands
+        User to rate in bit/s, for every user with a demand.
+    capacities
+        Trunk to capacity in bit/s, where it differs from the description.
+    """
 
+    network: ControlledNetwork
+    attached: tuple[Attachment, ...]
+    fading: frozenset[Attachment] = frozenset()
+    usable: frozenset[Trunk] = frozenset()
+    demands: Mapping[str, float] = field(default_factory=dict)
+    capacities: Mapping[Trunk, float] = field(default_factory=dict)
 
-def routing_problem(network: ControlledNetwork, view: View) -> RoutingProblem:
-    """What `allocate` solves under the policy ``fdm``."""
-    graph = _directed_trunks(network, view)
-    reachable = [
-        a for a in view.attached(network) if _shortest_path(network, graph, a.datapath) is not None
-    ]
-    return _routing_problem(network, graph, reachable)
+    def same_structure(self, other: Situation) -> bool:
+        """Whether only demands and capacities differ."""
+        return (self.attached, self.fading, self.usable) == (
+            other.attached,
+            other.fading,
+            other.usable,
+        )
 
+    def capacity_bps(self, trunk: Trunk) -> float:
+        """The capacity of a trunk as far as it is known; 0 if it is down."""
+        if trunk not in self.usable:
+            return 0.0
+        return self.capacities.get(trunk, trunk.rate_bps)
 
-def _routing_problem(
-    network: ControlledNetwork,
-    graph: Sequence[tuple[Hop, str]],
-    attached: Sequence[Attachment],
-) -> RoutingProblem:
-    links: list[fdm.Link] = []
-    attachments: dict[int, Attachment] = {}
-    hops: dict[int, Hop] = {}
-    for a in attached:
-        attachments[len(links)] = a
-        links.append(fdm.Link(_user_node(a.user), a.datapath, a.rate_bps, 0.0))
-    for hop, head in graph:
-        assert hop.trunk is not None
-        hops[len(links)] = hop
-        links.append(fdm.Link(hop.datapath, head, hop.trunk.rate_bps, hop.trunk.delay_s))
-    last = Hop(network.server.datapath, network.server.port, None)
-    hops[len(links)] = last
-    links.append(fdm.Link(last.datapath, _server_node(network), network.server.rate_bps, 0.0))
-    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
-    users = {a.user for a in attached}
-    demands = tuple(
-        fdm.Demand(_user_node(d.user), _server_node(network), d.rate_bps)
-        for d in network.demands
-        if d.user in users
-    )
-    return RoutingProblem(fdm.Network(nodes, links), demands, attachments, hops)
+    @property
+    def last_hop(self) -> Hop:
+        """The hop to the server."""
+        return Hop(self.network.server.datapath, self.network.server.port, None)
 
+    @cached_property
+    def hops(self) -> Mapping[str, tuple[Hop, ...]]:
+        """The usable trunk hops that leave each datapath."""
+        leaving: dict[str, list[Hop]] = {}
+        for t in self.network.trunks:
+            if t in self.usable:
+                leaving.setdefault(t.a_datapath, []).append(Hop(t.a_datapath, t.a_port, t))
+                leaving.setdefault(t.b_datapath, []).append(Hop(t.b_datapath, t.b_port, t))
+        return {datapath: tuple(hops) for datapath, hops in leaving.items()}
 
-def _user_node(user: str) -> str:
-    return f"user {user}"
+    @cached_property
+    def shortest_paths(self) -> Mapping[Attachment, Path]:
+        """For every attachment with a way to the server, its path of least propagation delay."""
+        origins = dict.fromkeys(a.datapath for a in self.attached)
+        paths = {origin: self._shortest(origin) for origin in origins}
+        return {a: path for a in self.attached if (path := paths[a.datapath]) is not None}
 
+    def _shortest(self, origin: str) -> Path | None:
+        """Dijkstra's algorithm (1959)."""
+        best: dict[str, float] = {origin: 0.0}
+        queue: list[tuple[float, int, str, Path]] = [(0.0, 0, origin, ())]
+        pushed = 0
+        while queue:
+            delay_s, _, datapath, path = heapq.heappop(queue)
+            if datapath == self.network.server.datapath:
+                return (*path, self.last_hop)
+            for hop in self.hops.get(datapath, ()):
+                assert hop.trunk is not None
+                through, (head, _) = delay_s + hop.trunk.delay_s, hop.head
+                if through < best.get(head, float("inf")):
+                    best[head] = through
+                    pushed += 1
+                    heapq.heappush(queue, (through, pushed, head, (*path, hop)))
+        return None
 
-def _server_node(network: ControlledNetwork) -> str:
-    return f"server {network.server.name}"
+    @cached_property
+    def fewest_hops(self) -> Mapping[Attachment, tuple[Path, ...]]:
+        """For every attachment with a way to the server, all its paths of fewest hops."""
+        towards: dict[str, list[Hop]] = {}
+        for hops in self.hops.values():
+            for hop in hops:
+                towards.setdefault(hop.head[0], []).append(hop)
+        distance = {self.network.server.datapath: 0}
+        wave = [self.network.server.datapath]
+        while wave:
+            reached = [hop.datapath for head in wave for hop in towards.get(head, ())]
+            length = distance[wave[0]] + 1
+            wave = [d for d in dict.fromkeys(reached) if d not in distance]
+            distance.update(dict.fromkeys(wave, length))
+
+        found: dict[str, tuple[Path, ...]] = {self.network.server.datapath: ((self.last_hop,),)}
+        for datapath in sorted(distance, key=lambda name: distance[name])[1:]:
+            found[datapath] = tuple(
+                (hop, *rest)
+                for hop in self.hops[datapath]
+                if distance.get(hop.head[0]) == distance[datapath] - 1
+                for rest in found[hop.head[0]]
+            )
+        return {a: found[a.datapath] for a in self.attached if a.datapath in found}
+
+    def one_for_each_address(self) -> tuple[Attachment, ...]:
+        """Attached attachments with a path, the latest for an address that is there twice.
+
+        An address that moves between interfaces may be attached twice for a moment; what is
+        about to go counts least.
+        """
+        ordered = sorted(self.shortest_paths, key=lambda a: a not in self.fading)
+        latest = {a.address: a for a in ordered}
+        return tuple(a for a in self.shortest_paths if latest[a.address] == a)

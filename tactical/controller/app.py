@@ -1,153 +1,275 @@
-"""The os-ken application: a thin shim between OpenFlow, OVSDB and the pure logic.
+"""The application: a thin shim between OpenFlow, OVSDB and the pure logic.
 
 Handlers only translate and enqueue; one thread takes events in order, lets
 :class:`~tactical.controller.logic.Controller` decide and carries the decision out.  Records
-leave as JSON lines.  Ryu 4.34 offers the same interface under another name; the import below
-is the only place that would change.
+leave as JSON lines.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 import queue
 import threading
 import time
 import traceback
-from collections.abc import Sequence
-from typing import IO, Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from os_ken.base import app_manager
-from os_ken.controller import ofp_event
-from os_ken.controller.handler import (
-    CONFIG_DISPATCHER,
-    DEAD_DISPATCHER,
-    MAIN_DISPATCHER,
-    set_ev_cls,
+from fdm.queues import QueueRate
+
+from .deadline import Deadline
+from .deployment import (
+    COUNTED,
+    OWNER,
+    OWNER_MASK,
+    Change,
+    Deployment,
+    FlowEntry,
+    Queue,
+    change,
+    subflow_cookie,
 )
-from os_ken.lib.packet import ethernet, packet
-from os_ken.ofproto import ofproto_v1_3
-
-from .deployment import Change, FlowEntry
-from .logic import Controller, Decision, Record
-from .network import ControlledNetwork
-from .openflow import flow_mod
-from .queues import QueueError, QueueTable
-from .view import (
-    AssociationChanged,
+from .events import (
+    Counted,
+    CountersRead,
     DatapathConnected,
     DatapathLost,
     DeploymentFailed,
     Event,
+    HandshakeSeen,
+    PolicySet,
     PortChanged,
+    QueuesRead,
+    RoleChanged,
     StationHeard,
+    Tick,
 )
+from .framework import App, handler, ofp_event, ofproto_v1_3
+from .logic import Controller, Decision, Record
+from .network import ControlledNetwork
+from .openflow import (
+    SUBFLOW_MASK,
+    counted_request,
+    entries_request,
+    flow_entries,
+    flow_mod,
+    role_request,
+    undisturbed_request,
+)
+from .policy import named
+from .records import RecordWriter
+from .subflows import read_handshake
+
+if TYPE_CHECKING:
+    from .queues import QueueTable
 
 STATISTICS_PERIOD_S = 1.0
-BARRIER_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 DEPLOYMENT_RETRIES = 5
 RETRY_PAUSE_S = 1.0
+SINGLE_READS = 16
+"""Up to so many subflows of a datapath are read back one by one, else all at once."""
+_UNDEFINED_GENERATION = 2**64 - 1
+_MAIN, _DEAD, _CONFIG = (
+    handler.MAIN_DISPATCHER,
+    handler.DEAD_DISPATCHER,
+    handler.CONFIG_DISPATCHER,
+)
 
 
 class DeployError(RuntimeError):
-    """A switch did not confirm its flow entries."""
+    """A switch did not confirm its flow entries, or does not hold what it confirmed."""
 
 
-class RecordWriter:
-    """Writes records as JSON lines, stamped with the monotonic clock; safe from any thread."""
+@dataclass
+class _Question:
+    """Waits for all parts of the answer to one OpenFlow message."""
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-
-    def __call__(self, record: Record) -> None:
-        line = {
-            "t_mono_s": time.monotonic(),
-            "kind": record.kind,
-            "node": record.node,
-            "data": record.data,
-        }
-        with self._lock:
-            self._stream.write(json.dumps(line) + "\n")
-            self._stream.flush()
+    rows: list[Any] = field(default_factory=list)
+    error: str | None = None
+    done: threading.Event = field(default_factory=threading.Event)
 
 
-class ControllerApp(app_manager.OSKenApp):
+@dataclass(frozen=True)
+class Options:
+    """How the application is run.
+
+    Attributes
+    ----------
+    ovsdb
+        OVSDB connection method of datapaths without one of their own.
+    elected
+        Whether other controllers serve the same switches: the holder of a lock of `ovsdb` is
+        master, the others are slaves.
+    """
+
+    ovsdb: str
+    elected: bool = False
+
+
+def _guarded(method: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """A handler whose faults are records: the framework would swallow them."""
+
+    @functools.wraps(method)
+    def guarded(self: ControllerApp, ev: Any) -> None:
+        try:
+            method(self, ev)
+        except Exception as error:  # noqa: BLE001 - a switch's message must not end anything
+            self.report_fault(f"{type(ev).__name__}: {error!r}")
+
+    return guarded
+
+
+class ControllerApp(App):
     """Connects one :class:`Controller` to real switches.
 
-    The class attributes are set by :mod:`tactical.controller.__main__` before os-ken makes the
-    instance, because os-ken calls the constructor itself.
+    The class attributes are set by :mod:`tactical.controller.serving` before the framework makes
+    the instance, because it calls the constructor itself.
     """
 
     OFP_VERSIONS: ClassVar[list[int]] = [ofproto_v1_3.OFP_VERSION]
     network: ClassVar[ControlledNetwork]
-    ovsdb: ClassVar[str]
+    options: ClassVar[Options]
     write: ClassVar[RecordWriter]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.controller = Controller(self.network)
+        self.controller = Controller(
+            self.network,
+            allocate=Deadline(self.network.settings.solve_deadline_s),
+            elected=self.options.elected,
+        )
+        self.master = not self.options.elected
+        self.samples: dict[tuple[str, ...], Mapping[str, Any]] = {}
+        """("port", datapath, port) or ("queue", datapath, port, id) → the last sample."""
         self._datapaths: dict[int, Any] = {}
         self._port_names: dict[tuple[int, int], str] = {}
-        self._events: queue.Queue[Event] = queue.Queue()
-        self._barriers: dict[int, threading.Event] = {}
-        self._queues: QueueTable | None = None
+        self._events: queue.Queue[tuple[Event, float, Future[Decision] | None]] = queue.Queue()
+        self._questions: dict[tuple[int, int], _Question] = {}
+        self._counting: dict[tuple[int, int], list[Any]] = {}
+        self._sending = threading.Lock()
+        self._tables: dict[str, QueueTable] = {}
+        self._rows: dict[str, Mapping[Queue, QueueRate]] = {}
         self._failures = 0
+        self._subflows = {
+            subflow_cookie(a.user, a.datapath): (a.user, a.datapath)
+            for a in self.network.attachments
+        }
+        if named(self.network.policy).uses_queues or self.options.elected:
+            self._open_tables()
         for target in (self._decide_forever, self._poll_statistics):
             threading.Thread(target=target, daemon=True, name=target.__name__).start()
 
-    def association(self, user: str, datapath: str, associated: bool) -> None:
-        """The testbed reports that `user` joined or left the access point `datapath`."""
-        self._events.put(AssociationChanged(user, datapath, associated))
+    def submit(self, event: Event) -> Future[Decision]:
+        """Let `event` be handled; the result is there when what it led to is deployed."""
+        future: Future[Decision] = Future()
+        self._events.put((event, time.monotonic(), future))
+        return future
+
+    def report_fault(self, message: str) -> None:
+        """Write an ``error`` record about this controller, with the exception at hand."""
+        detail = {"message": message, "traceback": traceback.format_exc()}
+        self.write(Record("error", "controller", detail))
+
+    def close(self) -> None:
+        """End the connections to OVSDB; the network goes on as it is."""
+        for table in self._tables.values():
+            table.close()
+
+    def _put(self, event: Event) -> None:
+        self._events.put((event, time.monotonic(), None))
 
     # -- OpenFlow in ---------------------------------------------------------------------
 
-    @set_ev_cls(ofp_event.EventOFPStateChange, [MAIN_DISPATCHER, DEAD_DISPATCHER])
+    @handler.set_ev_cls(ofp_event.EventOFPStateChange, [_MAIN, _DEAD])
+    @_guarded
     def _on_state(self, ev: Any) -> None:
         datapath: Any = ev.datapath
-        if ev.state == MAIN_DISPATCHER:
-            self._datapaths[datapath.id] = datapath
+        if datapath.id is None:
+            return  # gone before it said who it is
+        dpid: int = datapath.id
+        if ev.state == _MAIN:
+            self._datapaths[dpid] = datapath
             down = set()
             for number, port in datapath.ports.items():
-                self._port_names[datapath.id, number] = port.name.decode()
+                self._port_names[dpid, number] = _name(port)
                 if port.state & datapath.ofproto.OFPPS_LINK_DOWN:
-                    down.add(port.name.decode())
-            self._events.put(DatapathConnected(datapath.id, frozenset(down)))
-            return
-        # A switch that reconnected has a newer connection by now.
-        dpid: int = datapath.id
-        if self._datapaths.get(dpid) is datapath:
+                    down.add(_name(port))
+            self._put(DatapathConnected(dpid, frozenset(down)))
+        elif self._datapaths.get(dpid) is datapath:
+            # A switch that reconnected has a newer connection by now.
             del self._datapaths[dpid]
-            self._events.put(DatapathLost(dpid))
+            for (of, _), question in list(self._questions.items()):
+                if of == dpid:
+                    question.done.set()
+            self._put(DatapathLost(dpid))
 
-    @set_ev_cls(ofp_event.EventOFPPortStatus, MAIN_DISPATCHER)
+    @handler.set_ev_cls(ofp_event.EventOFPPortStatus, _MAIN)
+    @_guarded
     def _on_port_status(self, ev: Any) -> None:
         datapath, port = ev.msg.datapath, ev.msg.desc
-        name = port.name.decode()
-        self._port_names[datapath.id, port.port_no] = name
+        self._port_names[datapath.id, port.port_no] = _name(port)
         gone = ev.msg.reason == datapath.ofproto.OFPPR_DELETE
         up = not gone and not port.state & datapath.ofproto.OFPPS_LINK_DOWN
-        self._events.put(PortChanged(datapath.id, name, up))
+        self._put(PortChanged(datapath.id, _name(port), up))
 
-    @set_ev_cls(ofp_event.EventOFPPacketIn, MAIN_DISPATCHER)
+    @handler.set_ev_cls(ofp_event.EventOFPPacketIn, _MAIN)
+    @_guarded
     def _on_packet(self, ev: Any) -> None:
-        frame: Any = packet.Packet(ev.msg.data).get_protocol(ethernet.ethernet)
-        if frame is not None:
-            self._events.put(StationHeard(ev.msg.datapath.id, frame.src))
+        frame = bytes(ev.msg.data)
+        if len(frame) < 14:
+            return
+        if int.from_bytes(frame[12:14], "big") < 0x0600:  # a length: IEEE 802.3 with LLC
+            self._put(StationHeard(ev.msg.datapath.id, frame[6:12].hex(":")))
+        elif (handshake := read_handshake(frame)) is not None:
+            self._put(HandshakeSeen(handshake))
 
-    @set_ev_cls(ofp_event.EventOFPErrorMsg, [CONFIG_DISPATCHER, MAIN_DISPATCHER])
+    @handler.set_ev_cls(ofp_event.EventOFPErrorMsg, [_CONFIG, _MAIN])
+    @_guarded
     def _on_error(self, ev: Any) -> None:
         name = self.network.datapath_name(ev.msg.datapath.id) or str(ev.msg.datapath.id)
         message = f"OpenFlow error type {ev.msg.type} code {ev.msg.code}"
+        question = self._questions.get((ev.msg.datapath.id, ev.msg.xid))
+        if question is not None:
+            question.error = message
+            question.done.set()
         self.write(Record("error", name, {"message": message}))
 
-    @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
-    def _on_barrier(self, ev: Any) -> None:
-        if (waiting := self._barriers.get(ev.msg.datapath.id)) is not None:
-            waiting.set()
+    @handler.set_ev_cls(ofp_event.EventOFPBarrierReply, _MAIN)
+    @handler.set_ev_cls(ofp_event.EventOFPRoleReply, _MAIN)
+    @_guarded
+    def _on_answer(self, ev: Any) -> None:
+        question = self._questions.get((ev.msg.datapath.id, ev.msg.xid))
+        if question is not None:
+            question.rows.append(ev.msg)
+            question.done.set()
 
-    @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
+    @handler.set_ev_cls(ofp_event.EventOFPFlowStatsReply, _MAIN)
+    @_guarded
+    def _on_flow_statistics(self, ev: Any) -> None:
+        dpid, xid = ev.msg.datapath.id, ev.msg.xid
+        more = ev.msg.flags & ev.msg.datapath.ofproto.OFPMPF_REPLY_MORE
+        if (question := self._questions.get((dpid, xid))) is not None:
+            question.rows.extend(ev.msg.body)
+            if not more:
+                question.done.set()
+        elif (rows := self._counting.get((dpid, xid))) is not None:
+            rows.extend(ev.msg.body)
+            if not more:
+                del self._counting[dpid, xid]
+                self._put(CountersRead(tuple(self._subflow_counters(rows))))
+
+    def _subflow_counters(self, rows: Iterable[Any]) -> Iterable[Counted]:
+        for row in rows:
+            if (subflow := self._subflows.get(row.cookie & ~COUNTED)) is not None:
+                yield Counted(("subflow", *subflow), row.byte_count)
+
+    @handler.set_ev_cls(ofp_event.EventOFPPortStatsReply, _MAIN)
+    @_guarded
     def _on_port_statistics(self, ev: Any) -> None:
-        for row in ev.msg.body:
+        counted = [
             self._sample(
                 ev.msg.datapath.id,
                 row,
@@ -156,19 +278,26 @@ class ControllerApp(app_manager.OSKenApp):
                 rx_packets=row.rx_packets,
                 tx_dropped=row.tx_dropped,
             )
+            for row in ev.msg.body
+        ]
+        self._put(CountersRead(tuple(c for c in counted if c is not None)))
 
-    @set_ev_cls(ofp_event.EventOFPQueueStatsReply, MAIN_DISPATCHER)
+    @handler.set_ev_cls(ofp_event.EventOFPQueueStatsReply, _MAIN)
+    @_guarded
     def _on_queue_statistics(self, ev: Any) -> None:
-        for row in ev.msg.body:
+        counted = [
             self._sample(
                 ev.msg.datapath.id, row, "queue", queue_id=row.queue_id, tx_errors=row.tx_errors
             )
+            for row in ev.msg.body
+        ]
+        self._put(CountersRead(tuple(c for c in counted if c is not None)))
 
-    def _sample(self, dpid: int, row: Any, kind: str, **figures: int) -> None:
+    def _sample(self, dpid: int, row: Any, kind: str, **figures: int) -> Counted | None:
         name = self._port_names.get((dpid, row.port_no))
         datapath = self.network.datapath_name(dpid)
         if name is None or datapath is None:
-            return
+            return None
         data = {
             "kind": kind,
             "port": name,
@@ -176,71 +305,305 @@ class ControllerApp(app_manager.OSKenApp):
             "duration_s": row.duration_sec + row.duration_nsec / 1e9,
             "tx_bytes": row.tx_bytes,
             "tx_packets": row.tx_packets,
+            **figures,
         }
-        self.write(Record("sample", datapath, {**data, **figures}))
+        key: tuple[str, ...] = (kind, datapath, name)
+        if kind == "queue":
+            key = (*key, str(figures["queue_id"]))
+        self.samples[key] = data
+        self.write(Record("sample", datapath, data))
+        return Counted(key, row.tx_bytes)
+
+    # -- OpenFlow out --------------------------------------------------------------------
+
+    def _send(self, datapath: Any, messages: Iterable[Any]) -> list[_Question]:
+        """Send messages as one piece; what is answered to each can be waited for."""
+        questions, piece = [], bytearray()
+        with self._sending:
+            for message in messages:
+                datapath.set_xid(message)
+                message.serialize()
+                piece += message.buf
+                question = _Question()
+                self._questions[datapath.id, message.xid] = question
+                questions.append(question)
+        datapath.send(bytes(piece))
+        return questions
+
+    def _forget(self, questions: Iterable[_Question]) -> None:
+        known = {id(question) for question in questions}
+        for key, question in list(self._questions.items()):
+            if id(question) in known:
+                self._questions.pop(key, None)
+
+    def _ask(self, dpid: int, messages: Iterable[Any]) -> list[_Question] | None:
+        """The answers to messages of which the last has one; None if the switch is gone.
+
+        Raises
+        ------
+        DeployError
+            If a message is refused, or the last is not answered in time.
+        """
+        datapath = self._datapaths.get(dpid)
+        if datapath is None:
+            return None
+        questions = self._send(datapath, messages)
+        try:
+            answered = all(q.done.wait(ANSWER_TIMEOUT_S) for q in questions[-1:])
+            if self._datapaths.get(dpid) is not datapath:
+                return None
+            for question in questions:
+                if question.error is not None:
+                    name = self.network.datapath_name(dpid)
+                    raise DeployError(f"datapath {name} refused: {question.error}")
+            if not answered:
+                name = self.network.datapath_name(dpid)
+                raise DeployError(f"datapath {name} did not answer in time")
+            return questions
+        finally:
+            self._forget(questions)
+
+    def _read_entries(
+        self, dpid: int, cookies: frozenset[int] | None = None
+    ) -> frozenset[FlowEntry] | None:
+        """This controller's entries on a switch, all or of some subflows; None if it is gone."""
+        wanted = [(OWNER, OWNER_MASK)]
+        if cookies is not None and len(cookies) <= SINGLE_READS:
+            wanted = [(cookie, SUBFLOW_MASK) for cookie in cookies]
+        found: set[FlowEntry] = set()
+        for cookie, mask in wanted:
+            datapath = self._datapaths.get(dpid)
+            if datapath is None:
+                return None
+            answers = self._ask(dpid, [entries_request(datapath, cookie, mask)])
+            if answers is None:
+                return None
+            found |= flow_entries(dpid, answers[-1].rows)
+        if cookies is not None:
+            found = {entry for entry in found if entry.cookie & ~COUNTED in cookies}
+        return frozenset(found)
+
+    def _assume_role(self, dpid: int) -> None:
+        """Tell a switch whether this controller is the master, or a slave (OpenFlow 1.3, 6.3.6)."""
+        datapath = self._datapaths.get(dpid)
+        if datapath is None or not self.options.elected:
+            return
+        answers = self._ask(dpid, [role_request(datapath, None, 0)])
+        if answers is None:
+            return
+        generation = answers[-1].rows[-1].generation_id
+        if generation == _UNDEFINED_GENERATION:
+            generation = 0
+        if self.master:
+            generation = (generation + 1) % 2**64
+        self._ask(
+            dpid,
+            [undisturbed_request(datapath), role_request(datapath, self.master, generation)],
+        )
 
     # -- deciding and carrying out -------------------------------------------------------
 
     def _decide_forever(self) -> None:
         while True:
-            event = self._events.get()
+            event, received_s, future = self._next()
             try:
-                self._carry_out(self.controller.handle(event))
+                decision = self._decide(event, received_s)
+                if future is not None and decision is not None:
+                    future.set_result(decision)
             except Exception as error:  # noqa: BLE001 - a fault must not end the controller
-                detail = {"message": f"{event}: {error}", "traceback": traceback.format_exc()}
-                self.write(Record("error", "controller", detail))
+                self.report_fault(f"{event}: {error}")
+                if future is not None:
+                    future.set_exception(error)
 
-    def _carry_out(self, decision: Decision) -> None:
+    def _next(self) -> tuple[Event, float, Future[Decision] | None]:
+        """The next event, or a tick when an expectation falls due before there is one."""
+        now_s = time.monotonic()
+        moment_s = self.controller.next_moment_s(now_s)
+        try:
+            return self._events.get(timeout=None if moment_s is None else moment_s - now_s)
+        except queue.Empty:
+            return Tick(), time.monotonic(), None
+
+    def _decide(self, event: Event, received_s: float) -> Decision | None:
+        match event:
+            case DatapathConnected(dpid, _, _) if self.network.datapath_name(dpid) is not None:
+                self._assume_role(dpid)
+                entries = self._read_entries(dpid)
+                if entries is None:
+                    return None  # lost again
+                event = replace(event, entries=entries)
+            case RoleChanged(master):
+                self.master = master
+                self._change_role()
+            case PolicySet(policy) if named(policy).uses_queues:
+                self._open_tables()
+        decision = self.controller.handle(event, time.monotonic())
+        self._carry_out(decision, received_s)
+        return decision
+
+    def _change_role(self) -> None:
+        """Tell all switches, and as a new master learn what the old one has left there."""
+        for dpid in list(self._datapaths):
+            self._assume_role(dpid)
+            if self.master and self.network.datapath_name(dpid) is not None:
+                entries = self._read_entries(dpid)
+                if entries is not None:
+                    down = frozenset(
+                        port
+                        for datapath, port in self.controller.view.down_ports
+                        if datapath == self.network.datapath_name(dpid)
+                    )
+                    connected = DatapathConnected(dpid, down, entries)
+                    self.controller.handle(connected, time.monotonic())
+
+    def _carry_out(self, decision: Decision, received_s: float) -> None:
         for record in decision.records:
             self.write(record)
-        if decision.change is None:
+        if decision.change is None or decision.target is None:
             self.controller.confirm(decision)
             return
-        started = time.monotonic()
+        started_s = time.monotonic()
         try:
             self._deploy(decision.change)
-        except (QueueError, DeployError) as error:
-            self.write(Record("error", "controller", {"message": str(error)}))
-            self._failures += 1
-            if self._failures <= DEPLOYMENT_RETRIES:
-                retry = threading.Timer(RETRY_PAUSE_S, self._events.put, (DeploymentFailed(),))
-                retry.daemon = True
-                retry.start()
+            deployed_s = time.monotonic()
+            self._verify(decision.change, decision.target)
+        except (RuntimeError, OSError) as error:
+            self._restore(decision.change, error)
             return
         self._failures = 0
         self.controller.confirm(decision)
-        for record in _deployment_records(decision, time.monotonic() - started):
+        times = {
+            "waited_s": started_s - received_s - decision.solve_time_s,
+            "solve_time_s": decision.solve_time_s,
+            "deploy_time_s": time.monotonic() - started_s,
+            "verify_time_s": time.monotonic() - deployed_s,
+        }
+        for record in _deployment_records(decision, times):
             self.write(record)
 
-    def _deploy(self, change: Change) -> None:
-        if change.lowered or change.raised or change.dropped:
-            if self._queues is None:
-                self._queues = QueueTable(self.ovsdb)
-            self._queues.set(change.lowered)
-            self._queues.set(change.raised)
-        self._send(change.added)
-        self._send(change.removed, delete=True)
-        if change.dropped and self._queues is not None:
-            self._queues.drop(change.dropped)
+    def _deploy(self, steps: Change) -> None:
+        self._set_queues(steps.lowered)
+        self._set_queues(steps.raised)
+        self._send_entries(steps.added)
+        self._send_entries(steps.removed, delete=True)
+        if steps.dropped:
+            self._open_tables()
+            for remote, queues in self._by_remote(steps.dropped).items():
+                self._tables[remote].drop(queues)
 
-    def _send(self, entries: Sequence[FlowEntry], *, delete: bool = False) -> None:
+    def _set_queues(self, rates: Mapping[Queue, QueueRate]) -> None:
+        if rates:
+            self._open_tables()
+            for remote, queues in self._by_remote(rates).items():
+                self._tables[remote].set({q: rates[q] for q in queues})
+
+    def _send_entries(self, entries: Iterable[FlowEntry], *, delete: bool = False) -> None:
         """Send flow entries and wait until every switch concerned has confirmed them."""
-        waiting: dict[int, threading.Event] = {}
+        of: dict[int, list[FlowEntry]] = {}
         for entry in entries:
-            datapath = self._datapaths.get(entry.dpid)
+            of.setdefault(entry.dpid, []).append(entry)
+        for dpid, its in of.items():
+            datapath = self._datapaths.get(dpid)
             if datapath is None:
                 continue  # lost meanwhile: it gets everything when it is back
-            waiting.setdefault(entry.dpid, threading.Event())
-            datapath.send_msg(flow_mod(datapath, entry, delete=delete))
-        self._barriers = waiting
-        for dpid in waiting:
-            if (datapath := self._datapaths.get(dpid)) is not None:
-                datapath.send_msg(datapath.ofproto_parser.OFPBarrierRequest(datapath))
-        deadline = time.monotonic() + BARRIER_TIMEOUT_S
-        for dpid, confirmed in waiting.items():
-            if not confirmed.wait(max(0.0, deadline - time.monotonic())):
+            messages = [flow_mod(datapath, entry, delete=delete) for entry in its]
+            messages.append(datapath.ofproto_parser.OFPBarrierRequest(datapath))
+            self._ask(dpid, messages)
+
+    def _verify(self, steps: Change, target: Deployment) -> None:
+        """Read back what was changed and compare.
+
+        Raises
+        ------
+        DeployError
+            If a switch or OVSDB does not hold what it should.
+        """
+        for dpid, cookies in steps.touched.items():
+            held = self._read_entries(dpid, cookies)
+            wanted = {f for f in target.flows if f.dpid == dpid and f.cookie & ~COUNTED in cookies}
+            if held is not None and held != wanted:
                 name = self.network.datapath_name(dpid)
-                raise DeployError(f"datapath {name} did not answer the barrier in time")
+                raise DeployError(
+                    f"datapath {name} lacks {len(wanted - held)} flow entries that it confirmed "
+                    f"and holds {len(held - wanted)} others"
+                )
+        wanted_rates = {**steps.lowered, **steps.raised}
+        for queue_ in steps.dropped:
+            wanted_rates.pop(queue_, None)
+        if not wanted_rates and not steps.dropped:
+            return
+        rows = self._read_queues()
+        wrong = [q for q, rate in wanted_rates.items() if rows.get(q) != rate]
+        wrong += [q for q in steps.dropped if q in rows]
+        if wrong:
+            raise DeployError(f"{len(wrong)} queues are not as they were set: {wrong[0]}")
+
+    def _restore(self, steps: Change, error: Exception) -> None:
+        """After a failure: bring the old state back, say so, and try again later."""
+        before = held = self.controller.deployed
+        try:
+            for dpid in steps.touched:
+                if (entries := self._read_entries(dpid)) is not None:
+                    held = held.holding(dpid, entries)
+            if steps.lowered or steps.raised or steps.dropped:
+                held = Deployment(held.flows, self._read_queues())
+            self._deploy(change(held, before))
+            held, outcome = before, "the state before it is in force"
+        except (RuntimeError, OSError) as second:
+            outcome = f"the state before it cannot be restored: {second}"
+        self.write(Record("error", "controller", {"message": f"{error}; {outcome}"}))
+        self._failures += 1
+        if self._failures <= DEPLOYMENT_RETRIES:
+            retry = threading.Timer(RETRY_PAUSE_S, self._put, (DeploymentFailed(held),))
+            retry.daemon = True
+            retry.start()
+
+    # -- OVSDB ---------------------------------------------------------------------------
+
+    def _open_tables(self) -> None:
+        if self._tables:
+            return
+        from .queues import QueueTable  # its client takes long to import in a slow guest
+
+        remotes = dict.fromkeys(
+            (self.options.ovsdb, *(self._remote(d.name) for d in self.network.datapaths))
+        )
+        for remote in remotes:
+            elects = self.options.elected and remote == self.options.ovsdb
+            self._tables[remote] = QueueTable(
+                remote,
+                functools.partial(self._on_queues, remote),
+                self._on_lock if elects else None,
+            )
+
+    def _on_queues(self, remote: str, rows: Mapping[Queue, QueueRate]) -> None:
+        self._rows[remote] = rows
+        if len(self._rows) == len(self._tables):
+            together = {q: rate for part in self._rows.values() for q, rate in part.items()}
+            self._put(QueuesRead(together))
+
+    def _on_lock(self, locked: bool) -> None:
+        self._put(RoleChanged(locked))
+
+    def _read_queues(self) -> dict[Queue, QueueRate]:
+        found: dict[Queue, QueueRate] = {}
+        for table in self._tables.values():
+            found.update(table.read())
+        return found
+
+    def _remote(self, datapath: str) -> str:
+        return next(
+            (d.ovsdb for d in self.network.datapaths if d.name == datapath and d.ovsdb),
+            self.options.ovsdb,
+        )
+
+    def _by_remote(self, queues: Iterable[Queue]) -> dict[str, list[Queue]]:
+        found: dict[str, list[Queue]] = {}
+        for q in queues:
+            found.setdefault(self._remote(q.datapath), []).append(q)
+        return found
+
+    # -- once a second -------------------------------------------------------------------
 
     def _poll_statistics(self) -> None:
         next_s = time.monotonic()
@@ -249,22 +612,41 @@ class ControllerApp(app_manager.OSKenApp):
             now_s = time.monotonic()
             next_s = max(next_s + STATISTICS_PERIOD_S, now_s)
             time.sleep(next_s - now_s)
+            self._counting.clear()  # what was not answered by now will not be
             for datapath in list(self._datapaths.values()):
-                parser, protocol = datapath.ofproto_parser, datapath.ofproto
-                datapath.send_msg(parser.OFPPortStatsRequest(datapath, 0, protocol.OFPP_ANY))
-                datapath.send_msg(
-                    parser.OFPQueueStatsRequest(datapath, 0, protocol.OFPP_ANY, protocol.OFPQ_ALL)
-                )
+                try:
+                    self._ask_for_counters(datapath)
+                except Exception as error:  # noqa: BLE001 - a switch that goes at this moment
+                    self.report_fault(f"counters: {error!r}")
+            self._put(Tick())
+
+    def _ask_for_counters(self, datapath: Any) -> None:
+        parser, protocol = datapath.ofproto_parser, datapath.ofproto
+        datapath.send_msg(parser.OFPPortStatsRequest(datapath, 0, protocol.OFPP_ANY))
+        datapath.send_msg(
+            parser.OFPQueueStatsRequest(datapath, 0, protocol.OFPP_ANY, protocol.OFPQ_ALL)
+        )
+        if self.network.settings.count_subflows:
+            request = counted_request(datapath)
+            with self._sending:
+                datapath.set_xid(request)
+                self._counting[datapath.id, request.xid] = []
+            datapath.send_msg(request)
 
 
-def _deployment_records(decision: Decision, took_s: float) -> list[Record]:
-    change = decision.change
-    assert change is not None
+def _name(port: Any) -> str:
+    return str(port.name.decode(errors="replace"))
+
+
+def _deployment_records(decision: Decision, times: Mapping[str, float]) -> list[Record]:
+    steps = decision.change
+    assert steps is not None
     records = [
         Record(
             "queue_set",
             "controller",
             {
+                "datapath": q.datapath,
                 "port": q.port,
                 "queue_id": q.queue_id,
                 "user": q.user,
@@ -273,16 +655,14 @@ def _deployment_records(decision: Decision, took_s: float) -> list[Record]:
                 "max_bps": rate.max_bps,
             },
         )
-        for q, rate in {**change.lowered, **change.raised}.items()
+        for q, rate in {**steps.lowered, **steps.raised}.items()
+        if q not in steps.dropped
     ]
-    records.append(
-        Record(
-            "flow_mod",
-            "controller",
-            {"added": len(change.added), "removed": len(change.removed)},
-        )
-    )
-    records.append(
-        Record("assignment", "controller", {"trigger": decision.trigger, "deploy_time_s": took_s})
-    )
+    figures = {
+        "added": len(steps.added),
+        "removed": len(steps.removed),
+        "queues_dropped": len(steps.dropped),
+    }
+    records.append(Record("flow_mod", "controller", figures))
+    records.append(Record("assignment", "controller", {"trigger": decision.trigger, **times}))
     return records

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fdm.queues import QueueRate
+from fdm.queues import QueueRate, changes, queue_ids
 
-from .allocation import Allocation
+from .allocation import Allocation, Subflow
 from .network import ControlledNetwork
-from .view import View
 
 SUBFLOW_PRIORITY = 100
+HANDSHAKE_PRIORITY = 150
 HEARD_PRIORITY = 200
 ETH_TYPE_IPV4 = 0x0800
 ETH_TYPE_LLC = 0x05FF
 """What Open vSwitch calls an 802.3 frame without a SNAP type: ovs-fields(7), ``eth_type``."""
+IP_PROTO_TCP = 6
+TCP_SYN = 0x002
 
-Field = tuple[str, int | str]
+OWNER = 0x7AC7 << 48
+"""Cookie of every entry of this controller: those of others are neither read nor touched."""
+OWNER_MASK = 0xFFFF << 48
+COUNTED = 1 << 47
+"""Set on the entry by which a subflow enters the network: its bytes are what the user sends."""
+
+Value = int | str | tuple[int, int]
+Field = tuple[str, Value]
 
 
 @dataclass(frozen=True)
@@ -25,13 +35,15 @@ class FlowEntry:
     """An OpenFlow 1.3 flow entry; `actions` are (name, argument) in the order applied.
 
     Actions: ``set_queue`` (queue id), ``set_eth_dst`` (MAC), ``output`` (port number),
-    ``controller`` (bytes of the packet).
+    ``controller`` (bytes of the packet).  Matches are sorted by name; a value of two numbers is
+    a value and its mask.
     """
 
     dpid: int
     priority: int
     match: tuple[Field, ...]
     actions: tuple[Field, ...]
+    cookie: int = OWNER
 
     @property
     def key(self) -> tuple[int, int, tuple[Field, ...]]:
@@ -39,32 +51,41 @@ class FlowEntry:
         return (self.dpid, self.priority, self.match)
 
 
+def subflow_cookie(user: str, via: str) -> int:
+    """The cookie of all entries of one subflow, without :data:`COUNTED`.
+
+    It depends on names only, so that a controller that was started again uses the same.
+    """
+    digest = hashlib.blake2b(f"{user}\0{via}".encode(), digest_size=6).digest()
+    return OWNER | (int.from_bytes(digest, "big") & (COUNTED - 1))
+
+
 @dataclass(frozen=True)
 class Queue:
     """A queue of one port, owned by the subflow of `user` that goes via `via`."""
 
+    datapath: str
     port: str
     queue_id: int
     user: str
     via: str
 
 
+PortNumbers = Mapping[tuple[str, str], Mapping[tuple[str, str], int]]
+"""(datapath, port) → (user, via) → queue id: every number that was ever given."""
+
+
 @dataclass(frozen=True)
 class Deployment:
-    """What the switches hold, or shall hold.
-
-    `uncertain` are entries that a switch held before it reconnected: it may have kept them, so
-    they are neither counted on nor forgotten.
-    """
+    """What the switches hold, or shall hold."""
 
     flows: frozenset[FlowEntry] = frozenset()
     queues: Mapping[Queue, QueueRate] = field(default_factory=dict)
-    uncertain: frozenset[FlowEntry] = frozenset()
 
-    def reconnected(self, dpid: int) -> Deployment:
-        """The same after datapath `dpid` came back with unknown contents."""
-        flows = frozenset(flow for flow in self.flows if flow.dpid == dpid)
-        return Deployment(self.flows - flows, self.queues, self.uncertain | flows)
+    def holding(self, dpid: int, flows: Iterable[FlowEntry]) -> Deployment:
+        """The same, except that datapath `dpid` holds `flows`."""
+        others = frozenset(flow for flow in self.flows if flow.dpid != dpid)
+        return Deployment(others | frozenset(flows), self.queues)
 
     def queues_used(
         self, flows: Iterable[FlowEntry], network: ControlledNetwork
@@ -73,19 +94,17 @@ class Deployment:
         used = set()
         for flow in flows:
             actions = dict(flow.actions)
-            if "set_queue" in actions:
-                used.add((flow.dpid, actions["output"], actions["set_queue"]))
-        places = {p.name: (network.dpid(p.datapath), p.number) for p in network.ports}
+            if "set_queue" in actions and isinstance(number := actions.get("output"), int):
+                port = network.port_name(flow.dpid, number)
+                used.add((network.datapath_name(flow.dpid), port, actions["set_queue"]))
         return {
-            queue: rate
-            for queue, rate in self.queues.items()
-            if (*places[queue.port], queue.queue_id) in used
+            q: rate for q, rate in self.queues.items() if (q.datapath, q.port, q.queue_id) in used
         }
 
-    def keeping(self, queues: Mapping[Queue, QueueRate]) -> Deployment:
-        """The same with `queues` besides, which lose their guarantee but stay declared."""
+    def keeping(self, flows: frozenset[FlowEntry], queues: Mapping[Queue, QueueRate]) -> Deployment:
+        """The same with `flows` besides, and `queues`, which lose their guarantee."""
         kept = {queue: QueueRate(0, rate.max_bps) for queue, rate in queues.items()}
-        return Deployment(self.flows, {**kept, **self.queues}, self.uncertain)
+        return Deployment(self.flows | flows, {**kept, **self.queues})
 
 
 @dataclass(frozen=True)
@@ -109,102 +128,136 @@ class Change:
         """Whether there is nothing to do."""
         return not (self.lowered or self.raised or self.added or self.removed or self.dropped)
 
+    @property
+    def touched(self) -> dict[int, frozenset[int]]:
+        """Datapath identifier → cookies of the entries that come or go."""
+        found: dict[int, set[int]] = {}
+        for flow in (*self.added, *self.removed):
+            found.setdefault(flow.dpid, set()).add(flow.cookie & ~COUNTED)
+        return {dpid: frozenset(cookies) for dpid, cookies in found.items()}
 
-def deployment(network: ControlledNetwork, view: View, allocation: Allocation) -> Deployment:
+
+def deployment(
+    network: ControlledNetwork,
+    connected: frozenset[int],
+    allocation: Allocation,
+    numbers: PortNumbers,
+) -> Deployment:
     """The flow entries and queues for `allocation`.
 
-    Only connected datapaths get entries.  A subflow's entries match its own address against
+    Only `connected` datapaths get entries.  A subflow's entries match its own address against
     the server's, in either direction; towards the station the last datapath writes the MAC of
     the interface that is attached there, so that an address may move between interfaces.
     """
     flows: set[FlowEntry] = set()
     queues: dict[Queue, QueueRate] = {}
-    wireless = {a.datapath for a in network.attachments if a.wireless}
-    for name in wireless:
-        flows.add(
-            FlowEntry(
-                network.dpid(name),
-                HEARD_PRIORITY,
-                (("eth_type", ETH_TYPE_LLC),),
-                (("controller", 64),),
-            )
-        )
+    for name in {a.datapath for a in network.attachments if a.wireless}:
+        match: tuple[Field, ...] = (("eth_type", ETH_TYPE_LLC),)
+        flows.add(FlowEntry(network.dpid(name), HEARD_PRIORITY, match, (("controller", 64),)))
     for subflow in allocation.subflows:
         a = subflow.attachment
-        queue_id = _queue_id(network, a.user, a.interface)
-        upwards = (
-            ("eth_type", ETH_TYPE_IPV4),
-            ("ipv4_src", a.address),
-            ("ipv4_dst", network.server.address),
-        )
-        downwards = (
-            ("eth_type", ETH_TYPE_IPV4),
-            ("ipv4_src", network.server.address),
-            ("ipv4_dst", a.address),
-        )
-        into: tuple[str, str] = (a.datapath, a.port)
-        for hop in subflow.path:
-            number = network.port(hop.datapath, hop.port).number
-            actions: list[Field] = []
-            if (rate := subflow.queues.get((hop.datapath, hop.port))) is not None:
-                queues[Queue(hop.port, queue_id, a.user, a.datapath)] = rate
-                actions.append(("set_queue", queue_id))
-            flows.add(
-                FlowEntry(
-                    network.dpid(hop.datapath),
-                    SUBFLOW_PRIORITY,
-                    upwards,
-                    (*actions, ("output", number)),
-                )
-            )
-            back: list[Field] = []
-            if into == (a.datapath, a.port):
-                back.append(("set_eth_dst", a.mac))
-            back.append(("output", network.port(*into).number))
-            flows.add(
-                FlowEntry(network.dpid(hop.datapath), SUBFLOW_PRIORITY, downwards, tuple(back))
-            )
-            if hop.trunk is not None:
-                t = hop.trunk
-                into = (
-                    (t.b_datapath, t.b_port)
-                    if (t.a_datapath, t.a_port) == (hop.datapath, hop.port)
-                    else (t.a_datapath, t.a_port)
-                )
-    connected = frozenset(f for f in flows if f.dpid in view.connected)
-    return Deployment(connected, queues)
+        for (datapath, port), rate in subflow.queues.items():
+            queue_id = numbers[datapath, port][a.user, a.datapath]
+            queues[Queue(datapath, port, queue_id, a.user, a.datapath)] = rate
+        flows.update(_entries(network, subflow, numbers))
+    return Deployment(frozenset(f for f in flows if f.dpid in connected), queues)
 
 
-def _queue_id(network: ControlledNetwork, user: str, interface: str) -> int:
-    """A subflow's queue id: the same on every port and for the whole run; 0 is the default."""
-    return 1 + next(
-        index
-        for index, a in enumerate(network.attachments)
-        if (a.user, a.interface) == (user, interface)
+def _entries(
+    network: ControlledNetwork, subflow: Subflow, numbers: PortNumbers
+) -> Iterable[FlowEntry]:
+    a = subflow.attachment
+    cookie = subflow_cookie(a.user, a.datapath)
+    upwards = _between(a.address, network.server.address)
+    downwards = _between(network.server.address, a.address)
+    into = (a.datapath, a.port)
+    for position, hop in enumerate(subflow.path):
+        dpid = network.dpid(hop.datapath)
+        forwards: tuple[Field, ...] = (("output", network.port(hop.datapath, hop.port).number),)
+        backwards: tuple[Field, ...] = (("output", network.port(*into).number),)
+        if (hop.datapath, hop.port) in subflow.queues:
+            queue_id = numbers[hop.datapath, hop.port][a.user, a.datapath]
+            forwards = (("set_queue", queue_id), *forwards)
+        if position == 0:
+            backwards = (("set_eth_dst", a.mac), *backwards)
+        counted = cookie | COUNTED if position == 0 else cookie
+        yield FlowEntry(dpid, SUBFLOW_PRIORITY, upwards, forwards, counted)
+        yield FlowEntry(dpid, SUBFLOW_PRIORITY, downwards, backwards, cookie)
+        if hop.trunk is None:
+            if network.settings.discover_subflows:
+                yield _copied(dpid, upwards, forwards, cookie)
+                yield _copied(dpid, downwards, backwards, cookie)
+        else:
+            into = hop.head
+
+
+def _between(source: str, destination: str) -> tuple[Field, ...]:
+    return (("eth_type", ETH_TYPE_IPV4), ("ipv4_dst", destination), ("ipv4_src", source))
+
+
+def _copied(
+    dpid: int, match: tuple[Field, ...], actions: tuple[Field, ...], cookie: int
+) -> FlowEntry:
+    """The same for TCP segments with SYN, of which the controller gets a copy."""
+    syn: tuple[Field, ...] = (
+        ("ip_proto", IP_PROTO_TCP),
+        ("tcp_flags_nxm", (TCP_SYN, TCP_SYN)),
     )
+    copy = (("controller", 160), *actions)
+    return FlowEntry(dpid, HANDSHAKE_PRIORITY, tuple(sorted((*match, *syn))), copy, cookie)
 
 
-def change(before: Deployment, after: Deployment) -> Change:
-    """The steps from `before` to `after`."""
+def numbered(allocation: Allocation, numbers: PortNumbers) -> PortNumbers:
+    """`numbers` with one for every queue of `allocation`; none is ever given to another."""
+    wanted: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for subflow in allocation.subflows:
+        for place in subflow.queues:
+            a = subflow.attachment
+            wanted.setdefault(place, []).append((a.user, a.datapath))
+    found = dict(numbers)
+    for place, owners in wanted.items():
+        given = numbers.get(place, {})
+        if any(owner not in given for owner in owners):
+            found[place] = {**given, **queue_ids(given, sorted(owners))}
+    return found
+
+
+def change(before: Deployment, after: Deployment, *, tolerance: float = 0.0) -> Change:
+    """The steps from `before` to `after`.
+
+    Ports on which no queue comes, goes or changes by more than `tolerance` are left alone.
+    """
+    dropped = tuple(sorted(before.queues.keys() - after.queues.keys(), key=repr))
+    lasting = {queue: QueueRate(0, before.queues[queue].max_bps) for queue in dropped}
     lowered: dict[Queue, QueueRate] = {}
     raised: dict[Queue, QueueRate] = {}
-    for queue, rate in after.queues.items():
+    for queue, rate in changes(
+        before.queues,
+        {**after.queues, **lasting},
+        tolerance=tolerance,
+        link=lambda queue: (queue.datapath, queue.port),
+    ):
+        assert rate is not None  # nothing goes here: what goes is in `lasting`
         old = before.queues.get(queue)
-        if old == rate:
-            continue
-        falls = old is not None and rate.max_bps <= old.max_bps and rate.min_bps <= old.min_bps
+        falls = old is not None and rate.min_bps < old.min_bps
         (lowered if falls else raised)[queue] = rate
-    dropped = sorted(set(before.queues) - set(after.queues), key=repr)
-    for queue in dropped:
-        if before.queues[queue].min_bps > 0:
-            lowered[queue] = QueueRate(0, before.queues[queue].max_bps)
-    added = after.flows - before.flows
-    outdated = (before.flows | before.uncertain) - after.flows
     kept_keys = {flow.key for flow in after.flows}
     return Change(
         lowered=lowered,
         raised=raised,
-        added=tuple(sorted(added, key=repr)),
-        removed=tuple(sorted((f for f in outdated if f.key not in kept_keys), key=repr)),
-        dropped=tuple(dropped),
+        added=tuple(sorted(after.flows - before.flows, key=repr)),
+        removed=tuple(
+            sorted((f for f in before.flows - after.flows if f.key not in kept_keys), key=repr)
+        ),
+        dropped=dropped,
     )
+
+
+def reached(before: Deployment, after: Deployment, steps: Change) -> Deployment:
+    """What the switches hold after `steps` towards `after`: rates left alone stay as they were."""
+    changed = {**steps.lowered, **steps.raised}
+    queues = {
+        queue: changed.get(queue, before.queues.get(queue, rate))
+        for queue, rate in after.queues.items()
+    }
+    return Deployment(after.flows, queues)

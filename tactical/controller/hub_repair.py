@@ -10,13 +10,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from os_ken.controller import controller, handler
-from os_ken.lib import hub
+from .framework import controller, handler, hub
 
 
 def apply() -> None:
-    """Repair the running os-ken; call once, after ``hub.patch()``."""
-    if hub.HUB_TYPE != "native":
+    """Repair the running os-ken; call once."""
+    if getattr(hub, "HUB_TYPE", "") != "native":
         return
     hub.Event.wait = _wait
     receive = controller.Datapath._recv_loop
@@ -26,8 +25,8 @@ def apply() -> None:
             receive(datapath)
         finally:
             datapath.set_state(handler.DEAD_DISPATCHER)
-            if datapath.send_q is not None:
-                datapath.send_q.put((b"", True))  # wakes the send thread, which then ends
+            if (queue := datapath.send_q) is not None:
+                queue.put((b"", True))  # wakes the send thread, which then ends
 
     controller.Datapath._recv_loop = receive_then_end
 

@@ -7,24 +7,52 @@ confirms it; until then the old deployment counts as the one in force.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from .allocation import Allocation, allocate
-from .deployment import Change, Deployment, FlowEntry, change, deployment
-from .network import ControlledNetwork
-from .view import (
+from .allocation import Allocation, Situation
+from .deployment import (
+    Change,
+    Deployment,
+    FlowEntry,
+    PortNumbers,
+    change,
+    deployment,
+    numbered,
+    reached,
+)
+from .events import (
     AssociationChanged,
+    AssociationExpected,
+    CapacitySet,
+    CountersRead,
     DatapathConnected,
     DatapathLost,
+    DemandSet,
     DeploymentFailed,
+    DistanceMeasured,
     Event,
+    HandshakeSeen,
+    PolicySet,
     PortChanged,
+    QueuesRead,
+    RoleChanged,
+    SignalMeasured,
     StationHeard,
-    View,
+    Tick,
 )
+from .network import ControlledNetwork
+from .policy import Policy, named
+from .view import View
+
+_TELLS_WHAT_IS_DEPLOYED = (DatapathConnected, QueuesRead, DeploymentFailed, RoleChanged)
+
+
+class SolveError(RuntimeError):
+    """A policy came to no decision, or not in time."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +72,18 @@ class Decision:
     records: tuple[Record, ...] = ()
     change: Change | None = None
     target: Deployment | None = None
+    solve_time_s: float = 0.0
+    accepted: Accepted | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """An allocation, what it was made for, and when."""
+
+    policy: str
+    situation: Situation
+    allocation: Allocation
+    at_s: float
 
 
 class Controller:
@@ -55,61 +95,201 @@ class Controller:
         What is controlled.
     clock
         Seconds, used only to measure how long a solve took.
+    allocate
+        Lets a policy decide; may raise :class:`SolveError`.
+    elected
+        Whether other controllers may be there, so that this one changes nothing before a
+        :class:`~tactical.controller.events.RoleChanged` says that it is the master.
     """
 
     def __init__(
-        self, network: ControlledNetwork, clock: Callable[[], float] = time.perf_counter
+        self,
+        network: ControlledNetwork,
+        clock: Callable[[], float] = time.perf_counter,
+        allocate: Callable[[Policy, Situation], Allocation] | None = None,
+        *,
+        elected: bool = False,
     ) -> None:
         self.network = network
-        self.view = View()
+        self.view = View(policy=network.policy, master=not elected)
         self.deployed = Deployment()
         self._clock = clock
+        self._allocate = allocate or (lambda policy, situation: policy.allocate(situation))
         self._complete = False
+        self._accepted: Accepted | None = None
+        self._unsolved = False
+        self._judged_s = -math.inf
+        self._numbers: PortNumbers = {}
+        self._draining: frozenset[tuple[str, str]] = frozenset()
 
-    def handle(self, event: Event) -> Decision:
-        """Take in `event` and decide.
+    @property
+    def allocation(self) -> Allocation | None:
+        """The allocation in force, if there is one."""
+        return None if self._accepted is None else self._accepted.allocation
 
-        Nothing is deployed before every described datapath has connected once; afterwards a
-        change of what is attached, or a datapath that comes back, leads to a new solution.
+    @property
+    def policy(self) -> Policy:
+        """The policy that decides at present."""
+        return named(self.view.policy)
+
+    def handle(self, event: Event, now_s: float) -> Decision:
+        """Take in `event` at `now_s` (seconds of any steady clock) and decide.
+
+        Nothing is deployed before every described datapath has connected once, or was waited
+        for in vain, and the queues that are there are known.  Afterwards a change of what is
+        attached or usable leads to a new solution; so do demands and capacities that have
+        changed so much that the allocation in force is not good enough.
         """
         before = self.view
-        self.view = before.apply(event, self.network)
+        self.view = before.apply(event, self.network, now_s)
+        self._adopt(event)
         trigger = _trigger(event, self.network)
-        if isinstance(event, DatapathConnected):
-            self.deployed = self.deployed.reconnected(event.dpid)
-        elif self.view == before and not isinstance(event, DeploymentFailed):
-            return Decision(trigger)
-        records = _link_records(event, self.network)
-        self._complete = self._complete or self.view.ready(self.network)
-        if isinstance(event, DatapathLost) or not self._complete:
+        records = _link_records(event, self.network) if self.view != before else ()
+        self._complete = self._complete or (
+            self.view.ready(self.network, now_s)
+            and (self.view.queues_read or not self.policy.uses_queues)
+        )
+        if isinstance(event, CountersRead | HandshakeSeen | DatapathLost):
             return Decision(trigger, records)
-        started = self._clock()
-        allocation = allocate(self.network, self.view)
-        took_s = self._clock() - started
-        target = deployment(self.network, self.view, allocation)
-        target = target.keeping(self.deployed.queues_used(self._away(), self.network))
-        steps = change(self.deployed, target)
-        if allocation.solution is not None:
-            records = (*records, _solve_record(trigger, allocation, took_s))
-        return Decision(trigger, records, None if steps.empty else steps, target)
+        if not self._complete or not self.view.master:
+            return Decision(trigger, records)
+        situation = self.view.situation(self.network, now_s)
+        records = (*records, *self._drains(situation, now_s))
+        return self._decide(event, trigger, records, situation, now_s)
 
     def confirm(self, decision: Decision) -> None:
         """The switches now hold `decision`'s target."""
         if decision.target is not None:
-            self.deployed = replace(decision.target, uncertain=self._away())
+            steps = decision.change
+            held = decision.target
+            self.deployed = held if steps is None else reached(self.deployed, held, steps)
+        if decision.accepted is not None:
+            self._accepted = decision.accepted
+
+    def next_moment_s(self, now_s: float) -> float | None:
+        """When an expectation falls due that has not yet; a :class:`Tick` is to come then."""
+        lead_s = self.network.settings.lead_time_s
+        moments = [at_s - lead_s for _, at_s in self.view.expected.values()]
+        return min((moment for moment in moments if moment > now_s), default=None)
+
+    def _adopt(self, event: Event) -> None:
+        """Take what is really deployed for deployed."""
+        match event:
+            case DatapathConnected(dpid, _, entries):
+                if self.network.datapath_name(dpid) is not None:
+                    self.deployed = self.deployed.holding(dpid, entries)
+            case QueuesRead(queues):
+                self.deployed = Deployment(self.deployed.flows, dict(queues))
+                numbers = {place: dict(given) for place, given in self._numbers.items()}
+                for q in queues:
+                    place = numbers.setdefault((q.datapath, q.port), {})
+                    place[q.user, q.via] = q.queue_id
+                self._numbers = numbers
+            case DeploymentFailed(held) if held is not None:
+                self.deployed = held
+
+    def _decide(
+        self,
+        event: Event,
+        trigger: str,
+        records: tuple[Record, ...],
+        situation: Situation,
+        now_s: float,
+    ) -> Decision:
+        accepted, took_s = self._accepted, 0.0
+        if self._must_solve(event, accepted, situation, now_s):
+            if isinstance(event, Tick):
+                trigger = "periodic" if not self._unsolved else "solve again"
+            started = self._clock()
+            try:
+                allocation = self._allocate(self.policy, situation)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the last answer stays
+                self._unsolved = True
+                return Decision(trigger, (*records, self._failed_solve(trigger, error)))
+            took_s = self._clock() - started
+            self._unsolved = False
+            accepted = Accepted(self.view.policy, situation, allocation, now_s)
+            if allocation.solution is not None:
+                records = (*records, _solve_record(trigger, allocation, took_s))
+            self._numbers = numbered(allocation, self._numbers)
+        elif not isinstance(event, _TELLS_WHAT_IS_DEPLOYED):
+            return Decision(trigger, records)
+        assert accepted is not None
+        target = deployment(self.network, self.view.connected, accepted.allocation, self._numbers)
+        away = self._away()
+        target = target.keeping(away, self.deployed.queues_used(away, self.network))
+        steps = change(self.deployed, target, tolerance=self.network.settings.queue_tolerance)
+        return Decision(
+            trigger,
+            records,
+            None if steps.empty else steps,
+            target if not steps.empty else reached(self.deployed, target, steps),
+            took_s,
+            accepted,
+        )
+
+    def _must_solve(
+        self, event: Event, accepted: Accepted | None, situation: Situation, now_s: float
+    ) -> bool:
+        early = isinstance(event, Tick) and now_s - self._judged_s < self.network.settings.period_s
+        if self._unsolved and early:
+            return False
+        if (
+            accepted is None
+            or self.view.policy != accepted.policy
+            or not situation.same_structure(accepted.situation)
+        ):
+            self._judged_s = now_s
+            return True
+        if early or not isinstance(event, Tick | DemandSet | CapacitySet):
+            return False
+        self._judged_s = now_s
+        since_s = now_s - accepted.at_s
+        if self._unsolved:
+            return True
+        return not self.policy.keeps(situation, accepted.allocation, since_s)
+
+    def _drains(self, situation: Situation, now_s: float) -> tuple[Record, ...]:
+        """Say which paths have begun to be emptied before they go, or no longer are."""
+        draining = frozenset(
+            (a.user, a.datapath)
+            for a in situation.fading
+            if not self.view.expected[a.user, a.datapath][0]
+        )
+        begun, self._draining = draining - self._draining, draining
+        return tuple(
+            Record(
+                "drain",
+                "controller",
+                {
+                    "user": user,
+                    "via": via,
+                    "backup": True,
+                    "expected_in_s": self.view.expected[user, via][1] - now_s,
+                },
+            )
+            for user, via in sorted(begun)
+        )
+
+    def _failed_solve(self, trigger: str, error: Exception) -> Record:
+        stays = "the allocation in force stays" if self._accepted else "nothing is deployed"
+        message = f"solve after {trigger!r} failed: {error or type(error).__name__}; {stays}"
+        return Record("error", "controller", {"message": message})
 
     def _away(self) -> frozenset[FlowEntry]:
-        """Entries of switches that are not connected: they may still forward by them."""
-        held = self.deployed.flows | self.deployed.uncertain
-        return frozenset(flow for flow in held if flow.dpid not in self.view.connected)
+        """Entries of switches that are not connected: they still forward by them."""
+        return frozenset(f for f in self.deployed.flows if f.dpid not in self.view.connected)
 
 
 def _trigger(event: Event, network: ControlledNetwork) -> str:
+    def name(dpid: int) -> str:
+        return network.datapath_name(dpid) or str(dpid)
+
     match event:
-        case DatapathConnected(dpid, _):
-            return f"datapath {network.datapath_name(dpid) or dpid} connected"
+        case DatapathConnected(dpid, _, _):
+            return f"datapath {name(dpid)} connected"
         case DatapathLost(dpid):
-            return f"datapath {network.datapath_name(dpid) or dpid} lost"
+            return f"datapath {name(dpid)} lost"
         case DeploymentFailed():
             return "deployment failed"
         case PortChanged(_, port, up):
@@ -117,7 +297,27 @@ def _trigger(event: Event, network: ControlledNetwork) -> str:
         case AssociationChanged(user, datapath, associated):
             return f"{user} {'associated with' if associated else 'dissociated from'} {datapath}"
         case StationHeard(dpid, mac):
-            return f"{_station(network, mac)} heard at {network.datapath_name(dpid) or dpid}"
+            return f"{_station(network, mac)} heard at {name(dpid)}"
+        case AssociationExpected(user, datapath, associated, _):
+            return f"{user} expected to {'join' if associated else 'leave'} {datapath}"
+        case SignalMeasured(user, datapath) | DistanceMeasured(user, datapath):
+            return f"trend of {user} at {datapath}"
+        case DemandSet(user, _):
+            return f"demand of {user}"
+        case CapacitySet(trunk, _):
+            return f"capacity of {trunk}"
+        case PolicySet(policy):
+            return f"policy {policy}"
+        case RoleChanged(master):
+            return "became master" if master else "became slave"
+        case QueuesRead():
+            return "queues read"
+        case CountersRead():
+            return "counters read"
+        case HandshakeSeen():
+            return "subflow seen"
+        case Tick():
+            return "expected change of association"
 
 
 def _station(network: ControlledNetwork, mac: str) -> str:
@@ -132,6 +332,8 @@ def _link_records(event: Event, network: ControlledNetwork) -> tuple[Record, ...
         case DatapathLost(dpid):
             name = network.datapath_name(dpid) or str(dpid)
             return (Record("error", name, {"message": "control connection lost"}),)
+        case RoleChanged(master):
+            return (Record("role", "controller", {"role": "master" if master else "slave"}),)
         case _:
             return ()
 

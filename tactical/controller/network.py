@@ -2,18 +2,21 @@
 
 A description is a JSON file (``network.json`` in the run directory).  It names datapaths and
 their ports, where each station's interfaces attach, the trunks between datapaths with their
-rate and delay, the host, what each user wants to send, and the policy.
+rate and delay, the host, what each user wants to send, the policy, and, where they shall differ
+from the defaults, the settings of the controller and a forecast of associations.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-POLICIES = ("shortest", "fdm")
+from . import policy
 
 
 class NetworkError(ValueError):
@@ -22,10 +25,11 @@ class NetworkError(ValueError):
 
 @dataclass(frozen=True)
 class Datapath:
-    """An OpenFlow switch."""
+    """An OpenFlow switch; `ovsdb` is the connection method of its database if it has its own."""
 
     name: str
     dpid: int
+    ovsdb: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,11 @@ class Trunk:
     rate_bps: float
     delay_s: float
 
+    @property
+    def name(self) -> str:
+        """What it is called in the API: its first end."""
+        return f"{self.a_datapath}:{self.a_port}"
+
 
 @dataclass(frozen=True)
 class Server:
@@ -87,6 +96,53 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class Forecast:
+    """A station is expected to join or leave an access point so long after the start."""
+
+    user: str
+    access_point: str
+    associated: bool
+    in_s: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the controller decides; every field has a default."""
+
+    relative_gap: float = 0.01
+    """An allocation is kept while its relative gap in the present state is at most this
+    (hysteresis)."""
+    dwell_s: float = 5.0
+    """An allocation that still fits is kept at least this long."""
+    period_s: float = 5.0
+    """How often the allocation in force is judged without any other occasion."""
+    demand_threshold: float = 0.1
+    """Relative change of a demand that calls for a new solution."""
+    queue_tolerance: float = 0.05
+    """Relative change of a queue's rate that is not worth a change on the switch."""
+    paths_per_user: int = 3
+    """Most subflows of a user that get more than a trickle."""
+    solve_deadline_s: float = 10.0
+    """A solve that takes longer is not waited for."""
+    start_grace_s: float = 30.0
+    """So long after the first datapath the others are waited for."""
+    measured_demand: bool = False
+    """Whether demands follow what is measured (then `count_subflows` is needed), not what is
+    described."""
+    smoothing_s: float = 5.0
+    """Time constant of the exponential smoothing of measured rates."""
+    count_subflows: bool = True
+    """Whether the bytes of every subflow are asked for once a second."""
+    discover_subflows: bool = False
+    """Whether switches send a copy of TCP segments with SYN to the controller."""
+    lead_time_s: float = 2.0
+    """So long before an expected change of association the network is made ready for it."""
+    signal_threshold_dbm: float = -82.0
+    """Signal at which a station is expected to lose its access point: -82 dBm is the least
+    sensitivity that IEEE 802.11-2020 (table 17-18) asks for at 6 Mbit/s in 20 MHz."""
+
+
+@dataclass(frozen=True)
 class ControlledNetwork:
     """Everything the controller knows before the first switch connects."""
 
@@ -102,18 +158,48 @@ class ControlledNetwork:
     """Calibration factor κ of the M/M/1 delay (1 for Poisson traffic)."""
     capacity_share: float
     """Largest share η of a trunk's rate that is guaranteed to subflows."""
+    settings: Settings = Settings()
+    forecast: tuple[Forecast, ...] = ()
 
     def port(self, datapath: str, name: str) -> Port:
         """The port of `datapath` called `name`."""
-        return next(p for p in self.ports if (p.datapath, p.name) == (datapath, name))
+        return self._ports[datapath, name]
 
     def dpid(self, datapath: str) -> int:
         """The datapath identifier of `datapath`."""
-        return next(d.dpid for d in self.datapaths if d.name == datapath)
+        return self._dpids[datapath]
 
     def datapath_name(self, dpid: int) -> str | None:
         """The name of the datapath with identifier `dpid`, if it is described."""
-        return next((d.name for d in self.datapaths if d.dpid == dpid), None)
+        return self._names.get(dpid)
+
+    def port_name(self, dpid: int, number: int) -> str | None:
+        """The name of port `number` of the datapath with identifier `dpid`, if described."""
+        return self._port_names.get((dpid, number))
+
+    def has_attachment(self, user: str, datapath: str) -> bool:
+        """Whether `user` has an interface that can attach to `datapath`."""
+        return (user, datapath) in self._places
+
+    @cached_property
+    def _ports(self) -> dict[tuple[str, str], Port]:
+        return {(p.datapath, p.name): p for p in self.ports}
+
+    @cached_property
+    def _dpids(self) -> dict[str, int]:
+        return {d.name: d.dpid for d in self.datapaths}
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {d.dpid: d.name for d in self.datapaths}
+
+    @cached_property
+    def _port_names(self) -> dict[tuple[int, int], str]:
+        return {(self._dpids[p.datapath], p.number): p.name for p in self.ports}
+
+    @cached_property
+    def _places(self) -> frozenset[tuple[str, str]]:
+        return frozenset((a.user, a.datapath) for a in self.attachments)
 
 
 _PARTS: dict[str, type] = {
@@ -122,13 +208,16 @@ _PARTS: dict[str, type] = {
     "attachments": Attachment,
     "trunks": Trunk,
     "demands": Demand,
+    "forecast": Forecast,
 }
+_OPTIONAL = frozenset({"forecast"})
 
 _SCALARS: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
     "float": (int, float),
     "bool": (bool,),
+    "str | None": (str, type(None)),
 }
 
 
@@ -157,11 +246,12 @@ def load(path: Path) -> ControlledNetwork:
         raise NetworkError(f"{path}: expected an object at the top")
     fields: dict[str, Any] = dict(document)
     for key, kind in _PARTS.items():
-        rows = fields.get(key)
+        rows = fields.get(key, [] if key in _OPTIONAL else None)
         if not isinstance(rows, list):
             raise NetworkError(f"{path}: {key}: expected a list")
         fields[key] = tuple(_build(kind, row, f"{path}: {key}[{i}]") for i, row in enumerate(rows))
     fields["server"] = _build(Server, fields.get("server"), f"{path}: server")
+    fields["settings"] = _build(Settings, fields.get("settings", {}), f"{path}: settings")
     network: ControlledNetwork = _build(ControlledNetwork, fields, str(path))
     _check(network, path)
     return network
@@ -170,24 +260,43 @@ def load(path: Path) -> ControlledNetwork:
 def _build(kind: type, row: object, where: str) -> Any:
     if not isinstance(row, dict):
         raise NetworkError(f"{where}: expected an object")
-    expected = {field.name for field in dataclasses.fields(kind)}
-    if missing := sorted(expected - set(row)):
+    described = dataclasses.fields(kind)
+    needed = {f.name for f in described if _is_needed(f)}
+    if missing := sorted(needed - set(row)):
         raise NetworkError(f"{where}: {missing[0]} is missing")
-    if unknown := sorted(set(row) - expected):
+    if unknown := sorted(set(row) - {f.name for f in described}):
         raise NetworkError(f"{where}: unknown field {unknown[0]!r}")
-    for field in dataclasses.fields(kind):
-        wanted, value = _SCALARS.get(str(field.type)), row[field.name]
-        if wanted is not None and type(value) not in wanted:
-            raise NetworkError(f"{where}: {field.name}: {value!r}; expected {field.type}")
+    for f in described:
+        wanted, value = _SCALARS.get(str(f.type)), row.get(f.name)
+        if wanted is None or f.name not in row:
+            continue
+        if type(value) not in wanted:
+            raise NetworkError(f"{where}: {f.name}: {value!r}; expected {f.type}")
+        if isinstance(value, float | int) and not math.isfinite(value):
+            raise NetworkError(f"{where}: {f.name}: {value!r}; expected a finite number")
     return kind(**row)
 
 
+def _is_needed(f: dataclasses.Field[Any]) -> bool:
+    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+
+
 def _check(network: ControlledNetwork, path: Path) -> None:
-    if network.policy not in POLICIES:
+    if network.policy not in policy.NAMES:
         raise NetworkError(
-            f"{path}: policy: {network.policy!r}; expected one of {', '.join(POLICIES)}"
+            f"{path}: policy: {network.policy!r}; expected one of {', '.join(policy.NAMES)}"
         )
     datapaths = {d.name for d in network.datapaths}
+    for kind, names in (
+        ("datapaths", [d.name for d in network.datapaths]),
+        ("datapaths: dpid", [str(d.dpid) for d in network.datapaths]),
+        ("ports", [f"{p.datapath}:{p.name}" for p in network.ports]),
+        ("ports", [f"number {p.number} of {p.datapath}" for p in network.ports]),
+        ("demands", [d.user for d in network.demands]),
+    ):
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise NetworkError(f"{path}: {kind}: {twice[0]} is there twice")
+    ports = {(p.datapath, p.name) for p in network.ports}
     ends = [(a.datapath, a.port) for a in network.attachments]
     ends += [(t.a_datapath, t.a_port) for t in network.trunks]
     ends += [(t.b_datapath, t.b_port) for t in network.trunks]
@@ -195,9 +304,42 @@ def _check(network: ControlledNetwork, path: Path) -> None:
     for datapath, port in ends:
         if datapath not in datapaths:
             raise NetworkError(f"{path}: datapath {datapath!r} is used but not described")
-        if not any((p.datapath, p.name) == (datapath, port) for p in network.ports):
+        if (datapath, port) not in ports:
             raise NetworkError(f"{path}: ports: datapath {datapath!r} has no port {port!r}")
     users = {a.user for a in network.attachments}
     for demand in network.demands:
         if demand.user not in users:
             raise NetworkError(f"{path}: demands: user {demand.user!r} has no attachment")
+    for number, expected in enumerate(network.forecast):
+        if not network.has_attachment(expected.user, expected.access_point):
+            raise NetworkError(
+                f"{path}: forecast[{number}]: {expected.user!r} has no attachment at "
+                f"{expected.access_point!r}"
+            )
+    for where, value, above_zero in _quantities(network):
+        if value < 0 or (above_zero and value == 0):
+            expected_text = "a number above 0" if above_zero else "0 or more"
+            raise NetworkError(f"{path}: {where}: {value!r}; expected {expected_text}")
+
+
+def _quantities(network: ControlledNetwork) -> list[tuple[str, float, bool]]:
+    """Every number that must not be negative: where it stands, and whether 0 is refused too."""
+    found: list[tuple[str, float, bool]] = [
+        ("mean_packet_bits", network.mean_packet_bits, True),
+        ("delay_coefficient", network.delay_coefficient, True),
+        ("capacity_share", network.capacity_share, True),
+        ("server: rate_bps", network.server.rate_bps, True),
+    ]
+    for i, a in enumerate(network.attachments):
+        found.append((f"attachments[{i}]: rate_bps", a.rate_bps, True))
+    for i, t in enumerate(network.trunks):
+        found.append((f"trunks[{i}]: rate_bps", t.rate_bps, False))
+        found.append((f"trunks[{i}]: delay_s", t.delay_s, False))
+    for i, d in enumerate(network.demands):
+        found.append((f"demands[{i}]: rate_bps", d.rate_bps, False))
+    for f in dataclasses.fields(Settings):
+        value = getattr(network.settings, f.name)
+        if f.name != "signal_threshold_dbm" and not isinstance(value, bool):
+            strict = f.name in ("paths_per_user", "smoothing_s", "period_s", "solve_deadline_s")
+            found.append((f"settings: {f.name}", value, strict))
+    return found

@@ -1,4 +1,4 @@
-"""OVSDB: create, change and drop the queues of a port over one lasting connection.
+"""OVSDB: create, change, drop and read the queues of ports over one lasting connection.
 
 The port's root (``linux-htb`` with the link's rate and default queue 0) is not made here: it
 belongs to whoever owns the link.
@@ -6,8 +6,16 @@ belongs to whoever owns the link.
 
 from __future__ import annotations
 
+import contextlib
+import queue
+import select
+import socket
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
 
 import ovs.db.idl
 import ovs.poller
@@ -16,72 +24,201 @@ from fdm.queues import QueueRate
 
 from .deployment import Queue
 
+OWNER = "tactical"
+MASTER_LOCK = "tactical_controller"
+"""Lock of the database (RFC 7047, section 4.1.8) that the master holds."""
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+_PAUSE_S = 0.2
+_IDLE_S = 3600.0
+
+Queues = Mapping[Queue, QueueRate]
+
 
 class QueueError(RuntimeError):
     """Open vSwitch refused or did not carry out a change of queues."""
 
 
 class QueueTable:
-    """The queues of an Open vSwitch instance.
+    """The queues of an Open vSwitch instance that belong to this controller.
+
+    The connection has a thread of its own, which makes it again when the database server was
+    restarted.
 
     Parameters
     ----------
     remote
         OVSDB connection method, such as ``unix:/var/run/openvswitch/db.sock`` or
         ``tcp:127.0.0.1:6640`` (ovsdb-server(1)).
+    on_change
+        Called in that thread with the queues that are there, first when the connection is made,
+        then whenever they change by other hands.
+    on_lock
+        If given, the lock :data:`MASTER_LOCK` is asked for, and this is called in that thread
+        when it is won or lost.
     timeout_s
         Longest wait for the connection or for one transaction.
+
+    Raises
+    ------
+    QueueError
+        If Open vSwitch's schema is not installed.
     """
 
-    def __init__(self, remote: str, timeout_s: float = 15.0) -> None:
-        helper = ovs.db.idl.SchemaHelper(location=_schema_path())
+    def __init__(
+        self,
+        remote: str,
+        on_change: Callable[[Queues], None],
+        on_lock: Callable[[bool], None] | None = None,
+        timeout_s: float = 15.0,
+    ) -> None:
+        if not SCHEMA.is_file():
+            raise QueueError(f"{SCHEMA} is missing; it comes with Open vSwitch")
+        helper = ovs.db.idl.SchemaHelper(location=str(SCHEMA))
         helper.register_columns("Port", ["name", "qos"])
         helper.register_columns("QoS", ["queues", "type", "other_config"])
         helper.register_columns("Queue", ["other_config", "external_ids"])
         helper.register_columns("Open_vSwitch", ["next_cfg", "cur_cfg"])
-        self._idl = ovs.db.idl.Idl(remote, helper)
+        self._remote = remote
         self._timeout_s = timeout_s
-        deadline = time.monotonic() + timeout_s
-        while not self._idl.has_ever_connected():
-            if not self._step(deadline):
-                raise QueueError(f"OVSDB at {remote} did not answer within {timeout_s:g} s")
+        self._on_change, self._on_lock = on_change, on_lock
+        self._idl = ovs.db.idl.Idl(remote, helper)
+        if on_lock is not None:
+            self._idl.set_lock(MASTER_LOCK)
+        self._known: Queues | None = None
+        self._seen_seqno = 0
+        self._locked = False
+        self._swept = False
+        self._closing = False
+        self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
+        self._waker, self._woken = socket.socketpair()
+        self._woken.setblocking(False)
+        self._thread = threading.Thread(target=self._run, daemon=True, name="ovsdb")
+        self._thread.start()
 
-    def set(self, rates: Mapping[Queue, QueueRate]) -> None:
-        """Create or edit queues in one transaction, and wait until the switch has done it."""
+    def set(self, rates: Queues) -> None:
+        """Create or edit queues in one transaction, and wait until the switch has done it.
+
+        Raises
+        ------
+        QueueError
+            If that cannot be done, or not in time.
+        """
         if rates:
-            self._transact(lambda txn: self._write(txn, rates))
+            self._ask(lambda: self._transact(lambda txn: self._write(txn, rates)))
 
     def drop(self, queues: Sequence[Queue]) -> None:
-        """Remove queues in one transaction, and wait until the switch has done it."""
+        """Remove queues in one transaction, and wait until the switch has done it.
+
+        Raises
+        ------
+        QueueError
+            If that cannot be done, or not in time.
+        """
         if queues:
-            self._transact(lambda txn: self._remove(queues))
+            self._ask(lambda: self._transact(lambda txn: self._remove(queues)))
+
+    def read(self) -> Queues:
+        """The queues that the database holds."""
+        found: Queues = self._ask(self._read)
+        return found
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection, and give up the lock with it."""
+        self._closing = True
+        self._wake()
+        self._thread.join(2.0)
+
+    # -- in any thread -------------------------------------------------------------------
+
+    def _ask(self, work: Callable[[], Any]) -> Any:
+        future: Future[Any] = Future()
+        self._work.put((work, future))
+        self._wake()
+        return future.result()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._waker.send(b".")
+
+    # -- in the connection's thread ------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing:
+            while not self._work.empty():
+                work, future = self._work.get()
+                try:
+                    future.set_result(work())
+                except Exception as error:  # noqa: BLE001 - whoever asked is told
+                    future.set_exception(error)
+                if self._idl.has_ever_connected():
+                    self._known = self._read()
+            self._report()
+            self._step(time.monotonic() + _IDLE_S)
         self._idl.close()
 
-    def _write(self, txn: ovs.db.idl.Transaction, rates: Mapping[Queue, QueueRate]) -> None:
-        for queue, rate in rates.items():
+    def _report(self) -> None:
+        if self._idl.change_seqno != self._seen_seqno:
+            self._seen_seqno = self._idl.change_seqno
+            if (queues := self._read()) != self._known:
+                self._known = queues
+                self._on_change(queues)
+        if self._on_lock is not None and self._idl.has_lock != self._locked:
+            self._locked = self._idl.has_lock
+            self._on_lock(self._locked)
+
+    def _read(self) -> Queues:
+        queues = {}
+        for port in self._idl.tables["Port"].rows.values():
+            for qos in port.qos:
+                for queue_id, row in qos.queues.items():
+                    ids = row.external_ids
+                    if ids.get("owner") == OWNER and "user" in ids:
+                        key = Queue(ids["datapath"], port.name, queue_id, ids["user"], ids["via"])
+                        queues[key] = _rate(row.other_config)
+        return queues
+
+    def _write(self, txn: Any, rates: Queues) -> None:
+        places = {q.port: self._qos(q.port) for q in rates}
+        rows = {port: dict(qos.queues) for port, qos in places.items()}
+        for q, rate in rates.items():
             config = {"min-rate": str(rate.min_bps), "max-rate": str(rate.max_bps)}
-            qos = self._qos(queue.port)
-            rows = dict(qos.queues)
-            if (row := rows.get(queue.queue_id)) is not None:
-                row.other_config = config
-            else:
+            row = rows[q.port].get(q.queue_id)
+            if row is None:
                 row = txn.insert(self._idl.tables["Queue"])
-                row.other_config = config
-                row.external_ids = {"owner": "tactical"}
-                qos.setkey("queues", queue.queue_id, row.uuid)
+                places[q.port].setkey("queues", q.queue_id, row.uuid)
+            row.other_config = config
+            row.external_ids = {
+                "owner": OWNER,
+                "datapath": q.datapath,
+                "user": q.user,
+                "via": q.via,
+            }
 
     def _remove(self, queues: Sequence[Queue]) -> None:
-        for queue in queues:
-            qos = self._qos(queue.port)
-            row = dict(qos.queues).get(queue.queue_id)
-            if row is not None:
-                qos.delkey("queues", queue.queue_id)
+        rows: dict[str, tuple[Any, dict[int, Any]]] = {}
+        for q in queues:
+            if q.port not in rows:
+                try:
+                    qos = self._qos(q.port)
+                except QueueError:
+                    continue  # the port went, and its queues with it
+                rows[q.port] = (qos, dict(qos.queues))
+            qos, there = rows[q.port]
+            if (row := there.get(q.queue_id)) is not None:
+                qos.delkey("queues", q.queue_id)
                 row.delete()
 
-    def _qos(self, port: str) -> ovs.db.idl.Row:
+    def _sweep(self) -> None:
+        """Remove rows of ours that no port uses: left by a port that went."""
+        used = {
+            row.uuid for qos in self._idl.tables["QoS"].rows.values() for row in qos.queues.values()
+        }
+        for row in list(self._idl.tables["Queue"].rows.values()):
+            ours = row.external_ids.get("owner") == OWNER and "user" in row.external_ids
+            if ours and row.uuid not in used:
+                row.delete()
+
+    def _qos(self, port: str) -> Any:
         for row in self._idl.tables["Port"].rows.values():
             if row.name == port:
                 if row.qos:
@@ -89,30 +226,56 @@ class QueueTable:
                 raise QueueError(f"port {port} has no QoS row; its link is not shaped")
         raise QueueError(f"port {port} is not in the Open vSwitch database")
 
-    def _transact(self, fill: object) -> None:
+    def _transact(self, fill: Callable[[Any], None]) -> None:
         deadline = time.monotonic() + self._timeout_s
-        while True:
-            txn = ovs.db.idl.Transaction(self._idl)
-            assert callable(fill)
+        while not self._idl.has_ever_connected():
+            if not self._step(deadline):
+                raise QueueError(
+                    f"OVSDB at {self._remote} did not answer within {self._timeout_s:g} s"
+                )
+        while (status := self._commit(fill, deadline)) == ovs.db.idl.Transaction.TRY_AGAIN:
+            if not self._step(min(deadline, time.monotonic() + _PAUSE_S)) and (
+                time.monotonic() >= deadline
+            ):
+                raise QueueError("OVSDB did not answer a change of queues in time")
+        if status == ovs.db.idl.Transaction.NOT_LOCKED:
+            raise QueueError("another controller is the master")
+
+    def _commit(self, fill: Callable[[Any], None], deadline: float) -> str:
+        """Try once; returns the status that ended it well, or why to try again."""
+        transaction = ovs.db.idl.Transaction
+        txn = transaction(self._idl)
+        try:
             fill(txn)
-            root = next(iter(self._idl.tables["Open_vSwitch"].rows.values()))
-            root.increment("next_cfg")
+            if not self._swept:
+                self._sweep()
+            for root in self._idl.tables["Open_vSwitch"].rows.values():
+                root.increment("next_cfg")
+        except Exception:
+            txn.abort()
+            raise
+        status: str = txn.commit()
+        while status == transaction.INCOMPLETE:
+            if not self._step(deadline):
+                txn.abort()
+                raise QueueError("OVSDB did not answer a change of queues in time")
             status = txn.commit()
-            while status == ovs.db.idl.Transaction.INCOMPLETE:
-                if not self._step(deadline):
-                    txn.abort()
-                    raise QueueError("OVSDB did not answer a change of queues in time")
-                status = txn.commit()
-            if status == ovs.db.idl.Transaction.TRY_AGAIN:
-                continue
-            break
-        if status == ovs.db.idl.Transaction.UNCHANGED:
-            return
-        if status != ovs.db.idl.Transaction.SUCCESS:
+        if status == transaction.SUCCESS:
+            self._swept = True
+            self._wait_until_done(txn.get_increment_new_value(), deadline)
+        elif status not in (
+            transaction.UNCHANGED,
+            transaction.TRY_AGAIN,
+            transaction.NOT_LOCKED,
+        ):
             problem = txn.get_error() or txn.status_to_string(status)
             raise QueueError(f"OVSDB refused a change of queues: {problem}")
-        wanted = txn.get_increment_new_value()
-        while next(iter(self._idl.tables["Open_vSwitch"].rows.values())).cur_cfg < wanted:
+        return status
+
+    def _wait_until_done(self, wanted: int, deadline: float) -> None:
+        while not any(
+            root.cur_cfg >= wanted for root in self._idl.tables["Open_vSwitch"].rows.values()
+        ):
             if not self._step(deadline):
                 raise QueueError("ovs-vswitchd did not carry out a change of queues in time")
 
@@ -125,11 +288,17 @@ class QueueTable:
             return False
         poller = ovs.poller.Poller()
         self._idl.wait(poller)
+        poller.fd_wait(self._woken, select.POLLIN)
         poller.timer_wait(max(1, int(left * 1000)))
         poller.block()
+        with contextlib.suppress(BlockingIOError):
+            self._woken.recv(4096)
         self._idl.run()
         return time.monotonic() < deadline
 
 
-def _schema_path() -> str:
-    return "/usr/share/openvswitch/vswitch.ovsschema"
+def _rate(config: Mapping[str, str]) -> QueueRate:
+    try:
+        return QueueRate(int(config["min-rate"]), int(config["max-rate"]))
+    except (KeyError, ValueError):
+        return QueueRate(0, 1)  # not ours any more: whatever it is to be, it differs

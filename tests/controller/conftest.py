@@ -1,13 +1,15 @@
 """Switches in pure Python: what deployed entries and queues do to a packet, without root."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
 from tactical.controller.deployment import Change, FlowEntry, Queue
+from tactical.controller.events import DatapathConnected, DatapathLost, Event
 from tactical.controller.network import ControlledNetwork
-from tactical.controller.view import DatapathConnected, DatapathLost
+from tests.controller import openvswitch
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,16 @@ class Switches:
     away: set[int] = field(default_factory=set)
     """Datapaths whose control connection is lost: they forward, and cannot be changed."""
 
-    def see(self, event: object) -> None:
-        """Take part in an event: a control connection that comes or goes."""
+    def see(self, event: Event) -> Event:
+        """Take part in an event: a switch that connects is asked for its entries."""
         match event:
-            case DatapathConnected(dpid, _):
+            case DatapathConnected(dpid, _, _):
                 self.away.discard(dpid)
+                held = {e for e in self.entries.values() if e.dpid == dpid}
+                return replace(event, entries=frozenset(held))
             case DatapathLost(dpid):
                 self.away.add(dpid)
+        return event
 
     def steps(self, change: Change) -> "list[object]":
         """The single messages of a change, in the order in which the application sends them."""
@@ -122,3 +127,13 @@ class Switches:
 def switches() -> Callable[[ControlledNetwork], Switches]:
     """Makes empty switches for a network."""
     return Switches
+
+
+@pytest.fixture
+def open_vswitch(tmp_path: Path) -> Iterator[openvswitch.OpenVSwitch]:
+    """A private Open vSwitch without bridges."""
+    if (reason := openvswitch.missing()) is not None:
+        pytest.skip(reason)
+    running = openvswitch.OpenVSwitch(tmp_path)
+    yield running
+    running.stop()

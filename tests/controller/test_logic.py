@@ -8,22 +8,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import scenarios
-from tactical.controller.logic import Controller, Decision
-from tactical.controller.network import ControlledNetwork
-from tactical.controller.view import (
+from tactical.controller.events import (
     AssociationChanged,
     DatapathConnected,
     DatapathLost,
     DeploymentFailed,
     Event,
     PortChanged,
+    QueuesRead,
     StationHeard,
 )
+from tactical.controller.logic import Controller, Decision
+from tactical.controller.network import ControlledNetwork
 from tactical.emulation.control import controlled_network
 from tactical.emulation.plan import make_plan
 
 MakeSwitches = Callable[[ControlledNetwork], Any]
-ALL_CONNECTED = (DatapathConnected(1), DatapathConnected(2), DatapathConnected(3))
+ALL_CONNECTED = (
+    QueuesRead({}),
+    DatapathConnected(1),
+    DatapathConnected(2),
+    DatapathConnected(3),
+)
 SATCOM, UAV, SHORE = 1, 2, 3
 
 
@@ -36,8 +42,7 @@ def feed(controller: Controller, switches: Any, events: Sequence[Event]) -> list
     """Let the controller handle events, and carry out what it decides."""
     decisions = []
     for event in events:
-        switches.see(event)
-        decision = controller.handle(event)
+        decision = controller.handle(switches.see(event), 0.0)
         if decision.change is not None:
             for step in switches.steps(decision.change):
                 switches.apply(step)
@@ -50,7 +55,7 @@ def test_nothing_is_deployed_before_every_switch_is_there(switches: MakeSwitches
     network = network_of("fdm")
     table = switches(network)
     decisions = feed(Controller(network), table, ALL_CONNECTED)
-    assert [d.change is None for d in decisions] == [True, True, False]
+    assert [d.change is None for d in decisions] == [True, True, True, False]
 
 
 @pytest.mark.parametrize("protocol", scenarios.PROTOCOLS)
@@ -186,7 +191,7 @@ def test_failed_deployment_is_tried_again_in_full(switches: MakeSwitches) -> Non
     table = switches(network)
     controller = Controller(network)
     feed(controller, table, ALL_CONNECTED)
-    controller.handle(AssociationChanged("ship1", "uav", True))  # never confirmed
+    controller.handle(AssociationChanged("ship1", "uav", True), 0.0)  # never confirmed
     (again,) = feed(controller, table, [DeploymentFailed()])
     assert again.trigger == "deployment failed"
     wireless = next(a for a in network.attachments if a.user == "ship1" and a.wireless)
@@ -249,8 +254,7 @@ def test_every_single_step_of_every_change_is_sound(
     controller = Controller(NETWORK)
     capacity = {t.a_port: t.rate_bps for t in NETWORK.trunks}
     for event in [*ALL_CONNECTED, *events]:
-        table.see(event)
-        decision = controller.handle(event)
+        decision = controller.handle(table.see(event), 0.0)
         for step in table.steps(decision.change) if decision.change is not None else ():
             table.apply(step)
             declared = {(queue.port, queue.queue_id) for queue in table.queues}
@@ -261,10 +265,26 @@ def test_every_single_step_of_every_change_is_sound(
     fresh_table = switches(NETWORK)
     fresh = Controller(NETWORK)
     fresh.view = controller.view
-    if controller.view.ready(NETWORK):
-        feed(fresh, fresh_table, [DatapathConnected(1, _down_ports(controller))])
-        assert table.entries == fresh_table.entries, "history does not matter"
-        assert table.queues == fresh_table.queues
+    if controller.view.ready(NETWORK, 0.0):
+        connected = DatapathConnected(1, _down_ports(controller))
+        feed(fresh, fresh_table, [QueuesRead({}), connected])
+        assert plain_entries(table) == plain_entries(fresh_table), "history is no matter"
+        tolerance = NETWORK.settings.queue_tolerance
+        for queue, rates in plain_rates(fresh_table).items():
+            assert plain_rates(table)[queue] == pytest.approx(rates, rel=tolerance)
+        assert plain_rates(table).keys() == plain_rates(fresh_table).keys()
+
+
+def plain_entries(table: Any) -> set[object]:
+    """The entries in force; numbers of queues depend on who came first."""
+    return {
+        (e.key, tuple(a if a[0] != "set_queue" else "set_queue" for a in e.actions))
+        for e in table.entries.values()
+    }
+
+
+def plain_rates(table: Any) -> dict[object, tuple[int, int]]:
+    return {(q.port, q.user, q.via): rates for q, rates in table.queues.items()}
 
 
 def _down_ports(controller: Controller) -> frozenset[str]:

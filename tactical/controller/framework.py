@@ -1,0 +1,43 @@
+"""The OpenFlow framework: os-ken, or Ryu 4.34 where only that is installed.
+
+os-ken is the maintained continuation of Ryu and has the same interface under another name.  This
+is the only module that names either; docs/controller.md says what Ryu needs to start.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+NAME = "os_ken" if importlib.util.find_spec("os_ken") else "ryu"
+
+
+def _module(path: str) -> Any:
+    return importlib.import_module(f"{NAME}.{path}")
+
+
+# Threads rather than eventlet: they start in half the time, and the API's server needs them.
+# Ryu knows eventlet only.
+os.environ.setdefault("OSKEN_HUB_TYPE", "native")
+hub = _module("lib.hub")
+hub.patch()
+
+# This order matters: the controller fails when it is imported first.
+app_manager = _module("base.app_manager")
+controller = _module("controller.controller")
+handler = _module("controller.handler")
+ofp_event = _module("controller.ofp_event")
+ofproto_v1_3 = _module("ofproto.ofproto_v1_3")
+cfg = _module("cfg")
+
+App: type = app_manager.OSKenApp if NAME == "os_ken" else app_manager.RyuApp
+OFP_HANDLER = f"{NAME}.controller.ofp_handler"
+
+
+def configure(host: str, port: int) -> None:
+    """Set where switches connect to."""
+    cfg.CONF(args=[], project=NAME, default_config_files=[])
+    cfg.CONF.set_override("ofp_tcp_listen_port", port)
+    cfg.CONF.set_override("ofp_listen_host", host)

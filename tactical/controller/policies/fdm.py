@@ -1,0 +1,198 @@
+"""Flow deviation: the split of demands over attachments and trunks of least mean delay."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import fdm
+from fdm.queues import QueueRate, judge_deployed, queue_rates, redeploy
+
+from ..allocation import TRICKLE_BPS, Allocation, Hop, Path, Situation, Subflow
+from ..network import Attachment
+from ..policy import Policy
+
+_GAP = 1e-9
+_GAP_OF_MANY = 1e-6
+"""Relative gap asked for with more than `_MANY` demands: far below any hysteresis."""
+_MANY = 100
+
+
+@dataclass(frozen=True)
+class RoutingProblem:
+    """The network to solve.
+
+    Its links are those of the description, whatever is attached or up, so that an earlier
+    answer can be judged by link number: first the attachments, then each trunk in both
+    directions, last the server's.  What is not there has capacity 0.
+    """
+
+    network: fdm.Network
+    demands: tuple[fdm.Demand, ...]
+    attachments: tuple[Attachment, ...]
+    hops: tuple[Hop, ...]
+    delay: fdm.Delay
+
+    def hop(self, link: int) -> Hop:
+        """What a link by number stands for, unless it is an attachment."""
+        return self.hops[link - len(self.attachments)]
+
+
+class FlowDeviation(Policy):
+    """Each subflow gets its solved rate in a queue on every trunk; see docs/flow-deviation.md."""
+
+    uses_queues = True
+
+    def allocate(self, situation: Situation) -> Allocation:
+        """Solve, then read each subflow's path and rate from the path flows."""
+        problem = routing_problem(situation)
+        optimal = Allocation(())
+        if problem.demands:
+            solution = fdm.solve(
+                problem.network,
+                problem.demands,
+                delay=problem.delay,
+                gap=_GAP if len(problem.demands) <= _MANY else _GAP_OF_MANY,
+            )
+            solution = fdm.limit_paths(
+                problem.network,
+                problem.demands,
+                solution,
+                problem.delay,
+                most=situation.network.settings.paths_per_user,
+            )
+            optimal = _read(situation, problem, _one_path_each(problem, solution))
+        used = {subflow.attachment for subflow in optimal.subflows}
+        unused = [_trickle(a, p) for a, p in situation.shortest_paths.items() if a not in used]
+        return Allocation((*optimal.subflows, *unused), optimal.solution)
+
+    def keeps(self, situation: Situation, allocation: Allocation, since_s: float) -> bool:
+        """Whether it still fits, and is within the relative gap or young."""
+        if allocation.solution is None:
+            return not any(situation.demands.values())
+        problem, settings = routing_problem(situation), situation.network.settings
+        verdict = judge_deployed(
+            problem.network, problem.demands, allocation.solution, problem.delay
+        )
+        if verdict.fits and _moved(problem, allocation.solution, settings.demand_threshold):
+            verdict = verdict._replace(relative_gap=math.inf)
+        return not redeploy(
+            verdict, epsilon=settings.relative_gap, since_s=since_s, dwell_s=settings.dwell_s
+        )
+
+
+def _moved(problem: RoutingProblem, solution: fdm.Solution, threshold: float) -> bool:
+    """Whether a demand differs from the one that was solved by more than `threshold`."""
+    return any(
+        abs(demand.rate_bps - was_bps) > threshold * was_bps
+        for demand, was_bps in zip(problem.demands, solution.offered_bps, strict=True)
+    )
+
+
+def routing_problem(situation: Situation) -> RoutingProblem:
+    """What is to be solved in a situation."""
+    network = situation.network
+    here = set(situation.attached) - situation.fading
+    server = f"server {network.server.name}"
+    links = [
+        fdm.Link(_user(a.user), a.datapath, a.rate_bps if a in here else 0.0)
+        for a in network.attachments
+    ]
+    hops = []
+    for t in network.trunks:
+        capacity_bps = situation.capacity_bps(t)
+        hops += [Hop(t.a_datapath, t.a_port, t), Hop(t.b_datapath, t.b_port, t)]
+        links.append(fdm.Link(t.a_datapath, t.b_datapath, capacity_bps, t.delay_s))
+        links.append(fdm.Link(t.b_datapath, t.a_datapath, capacity_bps, t.delay_s))
+    links.append(fdm.Link(network.server.datapath, server, network.server.rate_bps))
+    users = {a.user for a in here}
+    demands = [
+        fdm.Demand(_user(user), server, rate_bps)
+        for user, rate_bps in situation.demands.items()
+        if user in users
+    ]
+    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
+    return RoutingProblem(
+        fdm.Network(nodes, links),
+        tuple(demands),
+        network.attachments,
+        (*hops, situation.last_hop),
+        fdm.Kleinrock(network.mean_packet_bits, network.delay_coefficient),
+    )
+
+
+def _one_path_each(problem: RoutingProblem, solution: fdm.Solution) -> fdm.Solution:
+    """The same with one path behind each attachment, as a subflow has only one."""
+    behind: dict[tuple[int, int], list[fdm.PathFlow]] = {}
+    for number, flows in enumerate(solution.path_flows):
+        for flow in flows:
+            behind.setdefault((number, flow.path[0]), []).append(flow)
+    if all(len(flows) == 1 for flows in behind.values()):
+        return solution
+    parts = [
+        fdm.Demand(
+            problem.network.links[first].head,
+            problem.demands[number].destination,
+            sum(flow.rate_bps for flow in flows),
+        )
+        for (number, first), flows in behind.items()
+    ]
+    split = replace(
+        solution,
+        path_flows=tuple(
+            tuple(fdm.PathFlow(flow.path[1:], flow.rate_bps) for flow in flows)
+            for flows in behind.values()
+        ),
+        admitted_bps=tuple(part.rate_bps for part in parts),
+    )
+    single = fdm.limit_paths(problem.network, parts, split, problem.delay, most=1)
+    together: list[list[fdm.PathFlow]] = [[] for _ in problem.demands]
+    link_flows_bps = [0.0] * len(problem.network.links)
+    for (number, first), flows in zip(behind, single.path_flows, strict=True):
+        for path, rate_bps in flows:
+            together[number].append(fdm.PathFlow((first, *path), rate_bps))
+            for link in (first, *path):
+                link_flows_bps[link] += rate_bps
+    return replace(
+        single,
+        path_flows=tuple(
+            tuple(sorted(flows, key=lambda flow: -flow.rate_bps)) for flows in together
+        ),
+        link_flows_bps=tuple(link_flows_bps),
+        admitted_bps=tuple(sum(flow.rate_bps for flow in flows) for flows in together),
+        offered_bps=solution.offered_bps,
+        lower_bound=solution.lower_bound,
+    )
+
+
+def _read(situation: Situation, problem: RoutingProblem, solution: fdm.Solution) -> Allocation:
+    rates = queue_rates(problem.network, solution, capacity_share=situation.network.capacity_share)
+    subflows = []
+    for number, flows in enumerate(solution.path_flows):
+        for path, rate_bps in flows:
+            hops = {link: problem.hop(link) for link in path[1:]}
+            queues = {
+                (hop.datapath, hop.port): rates[number, path, link]
+                for link, hop in hops.items()
+                if hop.trunk is not None
+            }
+            attachment = problem.attachments[path[0]]
+            subflows.append(Subflow(attachment, tuple(hops.values()), rate_bps, queues))
+    return Allocation(tuple(subflows), solution)
+
+
+def _trickle(attachment: Attachment, path: Path) -> Subflow:
+    """A subflow that the optimum does not use: kept alive, at a rate that does no harm.
+
+    Without a flow entry, what its sender has under way would be lost and stall the connection.
+    """
+    rate = QueueRate(0, TRICKLE_BPS)
+    queues = {(hop.datapath, hop.port): rate for hop in path if hop.trunk is not None}
+    return Subflow(attachment, path, 0.0, queues)
+
+
+def _user(name: str) -> str:
+    return f"user {name}"
+
+
+POLICY = FlowDeviation()

@@ -1,0 +1,91 @@
+"""Runs the application: where it listens, whom it tells, how it ends."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import sys
+import threading
+from typing import IO, TYPE_CHECKING
+
+from .network import ControlledNetwork
+from .records import RecordWriter
+
+if TYPE_CHECKING:
+    from .app import ControllerApp, Options
+
+START_TIMEOUT_S = 120.0
+
+
+class ServingError(RuntimeError):
+    """The controller cannot be started; the message says why."""
+
+
+def own_standard_output() -> IO[str]:
+    """Standard output for records alone: anything that libraries print goes to standard error."""
+    logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    records = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return records
+
+
+def check_address(host: str, port: int, what: str) -> None:
+    """See whether a TCP address can be listened on.
+
+    Raises
+    ------
+    ServingError
+        If it cannot.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OverflowError:
+        raise ServingError(f"{what} {host}:{port}: a TCP port is a number up to 65535") from None
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        problem = "another program listens there" if taken else error.strerror
+        raise ServingError(f"{what} {host}:{port}: {problem}") from None
+
+
+def start(
+    network: ControlledNetwork, options: Options, write: RecordWriter, host: str, port: int
+) -> ControllerApp:
+    """Start to serve switches that connect to `host`:`port`, in threads of the framework's own.
+
+    Raises
+    ------
+    ServingError
+        If the address cannot be listened on.
+    """
+    check_address(host, port, "OpenFlow")
+    from . import framework, hub_repair
+    from .app import ControllerApp
+
+    hub_repair.apply()
+    framework.configure(host, port)
+    ControllerApp.network = network
+    ControllerApp.options = options
+    ControllerApp.write = write
+    manager = framework.app_manager.AppManager
+    running = threading.Event()
+    made: list[ControllerApp] = []
+
+    def run() -> None:
+        # As the framework's `run_apps`, which does not say when the applications are there.
+        apps = manager.get_instance()
+        apps.load_apps([framework.OFP_HANDLER, "tactical.controller.app"])
+        contexts = apps.create_contexts()
+        services = apps.instantiate_apps(**contexts)
+        made.append(apps.applications["ControllerApp"])
+        running.set()
+        framework.hub.joinall(services)
+
+    threading.Thread(target=run, daemon=True, name="framework").start()
+    if not running.wait(START_TIMEOUT_S):
+        raise ServingError(f"OpenFlow: the framework did not start within {START_TIMEOUT_S:g} s")
+    return made[0]

@@ -1,0 +1,189 @@
+"""The controller as a process, against a real Open vSwitch without a kernel datapath."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scenarios
+from tactical.controller.network import ControlledNetwork, Settings
+from tactical.emulation.control import controlled_network
+from tactical.emulation.plan import make_plan
+from tests.controller.openvswitch import (
+    OpenVSwitch,
+    RunningController,
+    free_port,
+    wait_for,
+    worker_controller,
+)
+
+BRIDGES = ("satcom", "uav", "shore")
+UAV_PORT = "uav-eth2"
+XID = bytes.fromhex("0001af810100")
+"""IEEE 802.2 LLC exchange identification, as mac80211 sends it for a new station."""
+
+
+def network_of(protocol: str, **settings: Any) -> ControlledNetwork:
+    scenario = scenarios.load("direct-move").build(1)
+    network = controlled_network(make_plan(scenario, protocol), scenario)
+    return dataclasses.replace(network, settings=Settings(**settings))
+
+
+@pytest.fixture
+def start(open_vswitch: OpenVSwitch, tmp_path: Path) -> Iterator[Callable[..., RunningController]]:
+    """Starts controllers as the worker does; all end with the test."""
+    with ExitStack() as stack:
+
+        def start(network: ControlledNetwork, port: int) -> RunningController:
+            running = worker_controller(network, tmp_path, open_vswitch.ovsdb, port)
+            stack.callback(running.stop)
+            return running
+
+        yield start
+
+
+def mac(network: ControlledNetwork, user: str) -> str:
+    return next(a.mac for a in network.attachments if a.user == user and a.wireless)
+
+
+def exchange_identification(source: str) -> bytes:
+    sender = bytes.fromhex(source.replace(":", ""))
+    return (b"\xff" * 6 + sender + len(XID).to_bytes(2, "big") + XID).ljust(60, b"\0")
+
+
+def test_entries_and_queues_are_what_was_decided(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    before = open_vswitch.row_counts()
+    running = start(network, port)
+    running.wait_for("assignment")
+    assert {key[0] for key in open_vswitch.queues()} == {"satcom-eth3"}
+
+    running.tell(user="ship1", access_point="uav", associated=True)
+    running.wait_for("assignment", trigger="ship1 associated with uav")
+    open_vswitch.receive("uav-wlan1", exchange_identification(mac(network, "ship2")))
+    heard = running.wait_for("assignment", trigger="ship2 heard at uav")
+    assert heard["data"]["deploy_time_s"] >= heard["data"]["verify_time_s"] > 0
+    rates = {
+        (port, row["user"]): (int(row["min-rate"]), int(row["max-rate"]))
+        for (port, _), row in open_vswitch.queues().items()
+    }
+    assert rates[UAV_PORT, "ship1"] == pytest.approx((388_268, 388_268), abs=1)
+    assert rates[UAV_PORT, "ship2"] == pytest.approx((388_268, 388_268), abs=1)
+    for user in ("ship1", "ship2"):
+        (row,) = [
+            r
+            for r in running.of_kind("queue_set")
+            if (r["data"]["user"], r["data"]["port"]) == (user, UAV_PORT)
+        ][-1:]
+        assert f"set_queue:{row['data']['queue_id']},output:2" in "".join(
+            open_vswitch.entries("uav")
+        )
+
+    for user in ("ship1", "ship2"):
+        running.tell(user=user, access_point="uav", associated=False)
+        running.wait_for("assignment", trigger=f"{user} dissociated from uav")
+    assert len(open_vswitch.entries("uav")) == 1, "only the one that hears stations"
+    assert open_vswitch.row_counts() == (before[0], before[1] + 2), "the queues on SATCOM"
+    assert not running.of_kind("error")
+
+
+def test_killed_and_started_again_it_goes_on_without_touching_anything(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    first = start(network, port)
+    first.wait_for("assignment")
+    first.tell(user="ship1", access_point="uav", associated=True)
+    first.wait_for("assignment", 2)
+    first.kill()
+    held = {bridge: open_vswitch.entries(bridge) for bridge in BRIDGES}
+    queues = open_vswitch.queues()
+    ages = {bridge: open_vswitch.ages_s(bridge) for bridge in BRIDGES}
+
+    second = start(network, port)
+    solve = second.wait_for("solve")
+    assert {flow["via"] for flow in solve["data"]["path_flows"]} == {"satcom", "uav"}
+    # Any change would come before the counters of the second after the solve.
+    count = len(second.of_kind("sample"))
+    wait_for(lambda: len(second.of_kind("sample")) > count + 10, "counters")
+    assert not second.of_kind("flow_mod")
+    assert not second.of_kind("queue_set")
+    assert not second.of_kind("error")
+    assert {bridge: open_vswitch.entries(bridge) for bridge in BRIDGES} == held
+    assert open_vswitch.queues() == queues
+    for bridge in BRIDGES:
+        for entry, age_s in open_vswitch.ages_s(bridge).items():
+            assert age_s > ages[bridge][entry], "no entry was added again"
+
+    second.tell(user="ship1", access_point="uav", associated=False)
+    second.wait_for("assignment", trigger="ship1 dissociated from uav")
+    assert len(open_vswitch.entries("uav")) == 1
+
+
+def test_what_others_break_is_mended(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    entries, queues = open_vswitch.entries("satcom"), open_vswitch.queues()
+
+    # Queues, by the hand of another.
+    uuid = next(
+        row["_uuid"] for row in open_vswitch._table("Queue", "") if "user" in row["external_ids"]
+    )
+    open_vswitch.vsctl("set", "queue", uuid, "other-config:max-rate=1000")
+    running.wait_for("assignment", trigger="queues read")
+    assert open_vswitch.queues() == queues
+
+    # The database server, and with it every connection to it.
+    open_vswitch.restart_database()
+    running.tell(user="ship1", access_point="uav", associated=True)
+    running.wait_for("assignment", trigger="ship1 associated with uav")
+    assert any(key[0] == UAV_PORT for key in open_vswitch.queues())
+    running.tell(user="ship1", access_point="uav", associated=False)
+    running.wait_for("assignment", trigger="ship1 dissociated from uav")
+
+    # A switch that lost its entries and its controllers.
+    open_vswitch.vsctl("del-controller", "satcom")
+    wait_for(
+        lambda: [r for r in running.of_kind("error") if r["node"] == "satcom"], "loss of satcom"
+    )
+    open_vswitch.ofctl("del-flows", "satcom")
+    count = len(running.of_kind("assignment"))
+    open_vswitch.vsctl("set-controller", "satcom", f"tcp:127.0.0.1:{port}")
+    running.wait_for("assignment", count + 1)
+    assert open_vswitch.entries("satcom") == entries
+    assert open_vswitch.queues() == queues
+    faults = {record["data"]["message"] for record in running.of_kind("error")}
+    assert faults == {"control connection lost"}
+
+
+def test_refused_change_leaves_the_old_state_and_is_tried_again(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    state = (open_vswitch.entries("uav"), open_vswitch.queues())
+    # The UAV's link loses its shaping: a queue has no place there.
+    (qos,) = open_vswitch.vsctl("get", "port", UAV_PORT, "qos").split()
+    open_vswitch.vsctl("clear", "port", UAV_PORT, "qos")
+    running.tell(user="ship1", access_point="uav", associated=True)
+    error = running.wait_for("error")
+    message = f"port {UAV_PORT} has no QoS row; its link is not shaped; "
+    assert error["data"]["message"] == message + "the state before it is in force"
+    assert (open_vswitch.entries("uav"), open_vswitch.queues()) == state
+
+    open_vswitch.vsctl("set", "port", UAV_PORT, f"qos={qos}")
+    running.wait_for("assignment", trigger="deployment failed")
+    assert any(key[0] == UAV_PORT for key in open_vswitch.queues())

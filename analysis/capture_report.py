@@ -14,7 +14,7 @@ from analysis.capture_result import (
     FileQuality,
     Summary,
 )
-from analysis.figures import NOTHING, megabits, milliseconds, number, whole
+from analysis.figures import NOTHING, fine_milliseconds, megabits, number, whole
 from analysis.page import Sentence, Words, document, escaped, figure, table
 from analysis.replacing import write_text
 from analysis.style import LINES, PAGE_WIDTH_IN, Plot
@@ -477,7 +477,7 @@ def _amounts(found: DirectionResult) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return NOTHING if value is None else f"{milliseconds(value)} ms"
+    return NOTHING if value is None else f"{fine_milliseconds(value)} ms"
 
 
 def _interruptions(found: DirectionResult) -> str:
@@ -536,7 +536,9 @@ def _subflows(transfer: Transfer) -> str:
 def _three(found: Summary | None) -> str:
     if found is None:
         return NOTHING
-    return " / ".join(milliseconds(each) for each in (found.min_s, found.median_s, found.p95_s))
+    return " / ".join(
+        fine_milliseconds(each) for each in (found.min_s, found.median_s, found.p95_s)
+    )
 
 
 def _quality(analysis: CaptureAnalysis) -> str:
@@ -626,7 +628,7 @@ def _clock(each: FileQuality) -> str:
 def _steps(each: FileQuality) -> str:
     if not each.steps_back:
         return "none"
-    return f"{whole(each.steps_back)}, up to {milliseconds(each.largest_step_back_s)} ms"
+    return f"{whole(each.steps_back)}, up to {fine_milliseconds(each.largest_step_back_s)} ms"
 
 
 def _definitions(analysis: CaptureAnalysis) -> str:

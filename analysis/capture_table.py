@@ -11,7 +11,7 @@ from analysis.capture_result import (
     SubflowResult,
     Summary,
 )
-from analysis.figures import NOTHING, megabits, milliseconds, number, whole
+from analysis.figures import NOTHING, fine_milliseconds, megabits, number, whole
 
 _LISTED_CONNECTIONS = 20
 _LISTED_REMARKS = 12
@@ -118,7 +118,7 @@ def _subflow(connection: ConnectionResult, subflow: SubflowResult, name: str) ->
 
 
 def _median(found: Summary | None) -> str:
-    return milliseconds(found.median_s) if found is not None else NOTHING
+    return fine_milliseconds(found.median_s) if found is not None else NOTHING
 
 
 def _notes(found: DirectionResult) -> list[str]:

@@ -113,6 +113,13 @@ def milliseconds(value: float | None) -> str:
     return NOTHING if value is None else f"{1000 * value:.1f}"
 
 
+def fine_milliseconds(value: float | None) -> str:
+    """A time in seconds, written in ms with three digits, or all before the point."""
+    if value is None:
+        return NOTHING
+    return f"{1000 * value:.0f}" if value >= 0.1 else f"{1000 * value:.3g}"
+
+
 def worst(user: UserResult) -> str:
     """The longest interruption with its cause."""
     return _with_cause(user.longest_interruption_s, user.longest_interruption_cause)

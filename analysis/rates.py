@@ -7,7 +7,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 # Steps that people count in.
-_STEPS_S = tuple(m * 10.0**e for e in range(-4, 5) for m in (1, 2, 5))
+_STEPS_S = tuple(m * 10.0**e for e in range(-5, 9) for m in (1, 2, 5))
 MOST_STEPS = 200
 
 

@@ -32,10 +32,13 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
     PlanError
         If a scenario cannot be laid out.
     """
-    machine = choose(requests[0].backend)
+    machine = choose(requests[0].backend, requests[0].time)
     parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
     run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
-    lines = [f"# {machine.description}", shlex.join(machine.command(worker(run_dirs), [parent]))]
+    lines = [
+        f"# {machine.description}",
+        shlex.join(machine.command(worker(run_dirs, machine), [parent])),
+    ]
     lines += ["", "# Open vSwitch, unless it runs already; radios"]
     lines += [shlex.join(argv) for argv in daemon_commands(Path("/tmp/tactical-ovs"))]
     plans = []

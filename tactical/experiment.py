@@ -30,11 +30,12 @@ from typing import Any
 import scenarios
 from scenarios import Experiment
 
+from .emulation.__main__ import VIRTUAL_TIME
 from .emulation.plan import Plan, make_plan
 from .emulation.recording import problem_at_start
 from .host.choice import choose
 from .host.machine import HostError, Machine
-from .host.process import Child
+from .host.process import EVENT_MARK, Child
 
 FOLLOW_PERIOD_S = 0.25
 STOP_GRACE_S = 60.0
@@ -50,6 +51,7 @@ class Request:
     seed: int
     backend: str
     runs_dir: Path
+    time: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def execute(
         After everything that was started has been stopped.
     """
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
-    machine = choose(requests[0].backend)
+    machine = choose(requests[0].backend, requests[0].time)
     with ExitStack() as unused:
         run_dirs: list[Path] = []
         for request, plan in zip(requests, plans, strict=True):
@@ -95,10 +97,11 @@ def execute(
         if (problem := problem_at_start(plans, run_dirs[0].parent)) is not None:
             raise HostError(f"{problem}; nothing was run")
         log = run_dirs[0] / "logs" / "worker.log"
-        child = machine.start(worker(run_dirs), [run_dirs[0].parent], log)
+        child = machine.start(worker(run_dirs, machine), [run_dirs[0].parent], log)
         unused.pop_all()
+    told = log if machine.virtual_time else None
     followers = [
-        _Follower(run_dir, r.protocol) for run_dir, r in zip(run_dirs, requests, strict=True)
+        _Follower(run_dir, r.protocol, told) for run_dir, r in zip(run_dirs, requests, strict=True)
     ]
     interrupted = False
     try:
@@ -137,9 +140,10 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def worker(run_dirs: Sequence[Path]) -> list[str]:
-    """The command that makes the runs of prepared directories, wherever it is run."""
-    return [sys.executable, "-m", "tactical.emulation", *map(str, run_dirs)]
+def worker(run_dirs: Sequence[Path], machine: Machine) -> list[str]:
+    """The command that makes the runs of prepared directories on a machine."""
+    how = [VIRTUAL_TIME] if machine.virtual_time else []
+    return [sys.executable, "-m", "tactical.emulation", *how, *map(str, run_dirs)]
 
 
 def _reason(child: Child) -> str:
@@ -176,6 +180,7 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f'protocol = "{request.protocol}"',
         f"seed = {request.seed}",
         f'backend = "{machine.name}"',
+        f'time = "{"virtual" if machine.virtual_time else "real"}"',
         f'machine = "{machine.description}"',
         f'host_kernel = "{platform.release()}"',
         f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
@@ -221,25 +226,42 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
 
 
 class _Follower:
-    """Reads new events of one run as they are written."""
+    """Reads new events of one run as they happen.
 
-    def __init__(self, run_dir: Path, protocol: str) -> None:
+    They are in the run directory, or where that is brought back only at the end, in what the worker
+    says meanwhile: lines that begin with a mark and the run's name.
+    """
+
+    def __init__(self, run_dir: Path, protocol: str, told: Path | None = None) -> None:
         self.run_dir = run_dir
         self.protocol = protocol
         self.state = "defined"
+        self._source = told or run_dir / "events.jsonl"
+        self._mark = f"{EVENT_MARK}{run_dir.name} ".encode() if told is not None else b""
         self._offset = 0
+        self._told: list[bytes] = []
+
+    def keep_told(self) -> None:
+        """Record what a worker told, if its own record was lost with its machine."""
+        record = self.run_dir / "events.jsonl"
+        if self._mark and len(record.read_bytes().splitlines()) <= 1:  # this side's own line
+            with record.open("ab") as stream:
+                stream.writelines(line + b"\n" for line in self._told)
 
     def read(self) -> list[Progress]:
         """What has happened since the last call; an incomplete last line waits."""
-        with (self.run_dir / "events.jsonl").open("rb") as stream:
+        with self._source.open("rb") as stream:
             stream.seek(self._offset)
             text = stream.read()
         complete = text[: text.rfind(b"\n") + 1]
         self._offset += len(complete)
         steps = []
         for line in complete.splitlines():
+            if not line.startswith(self._mark):
+                continue
+            self._told.append(line[len(self._mark) :])
             try:
-                event = json.loads(line)
+                event = json.loads(line[len(self._mark) :])
             except ValueError:
                 continue
             if event["kind"] == "state":
@@ -285,8 +307,10 @@ def _close(follower: _Follower, reason: str, progress: Callable[[Progress], None
     try:
         steps = follower.read()
         if follower.state not in ("done", "failed"):
+            follower.keep_told()
             _append_event(follower.run_dir, "state", "run", state="failed", reason=reason)
-            steps += follower.read()
+            message = f"failed: {reason}"
+            steps.append(Progress(follower.run_dir, follower.protocol, "failed", None, message))
         for step in steps:
             progress(step)
         _fill_in_run_time(follower.run_dir)

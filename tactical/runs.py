@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tactical.faults import Refused
+from tactical.host.choice import TIMES
 from tactical.progress import reporter
 from tactical.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from tactical.experiment import Progress, Request
+
+
+def add_time_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which clock a run goes by."""
+    parser.add_argument(
+        "--time",
+        choices=TIMES,
+        default="auto",
+        help="real: this machine's clock; virtual: a virtual machine's clock that counts "
+        "instructions, so that results do not depend on how busy this machine is; auto: virtual "
+        "where the processor has to be emulated (default)",
+    )
 
 
 def make(

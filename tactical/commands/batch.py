@@ -13,7 +13,7 @@ from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
 from tactical.outcome import FAILED
-from tactical.runs import check_writable, make, runs_directory
+from tactical.runs import add_time_argument, check_writable, make, runs_directory
 from tactical.scenario_arguments import check_layout
 from tactical.streams import print_json
 
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend", choices=BACKENDS, default="auto", help="as for `tactical run` (default: auto)"
     )
+    add_time_argument(parser)
     parser.add_argument(
         "--runs-dir",
         type=Path,
@@ -124,12 +125,19 @@ def _make_missing(options: argparse.Namespace, batch: batches.Batch) -> int:
             continue
         name = f"session {number} of {len(batch.sessions)}: {session}: {', '.join(missing)}"
         print(f"tactical: {name}", file=sys.stderr, flush=True)
-        machine = choose(options.backend)
+        machine = choose(options.backend, options.time)
         parent = runs_directory(options.runs_dir, session.experiment.name)
         machine.check([parent])
         check_writable(options.runs_dir, parent)
         requests = [
-            Request(session.experiment, protocol, session.seed, machine.name, options.runs_dir)
+            Request(
+                session.experiment,
+                protocol,
+                session.seed,
+                machine.name,
+                options.runs_dir,
+                options.time,
+            )
             for protocol in missing
         ]
         duration_s = session.experiment.build(session.seed).duration_s

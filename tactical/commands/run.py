@@ -8,7 +8,7 @@ from pathlib import Path
 import scenarios
 from tactical.host.choice import BACKENDS, choose
 from tactical.judging import judge
-from tactical.runs import check_writable, make, runs_directory
+from tactical.runs import add_time_argument, check_writable, make, runs_directory
 from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
 from tactical.streams import print_json
 
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
         "it works (default)",
     )
+    add_time_argument(parser)
     parser.add_argument(
         "--runs-dir",
         type=Path,
@@ -67,10 +68,12 @@ def run(options: argparse.Namespace) -> int:
     experiment = load(options)
     scenario = experiment.build(options.seed)
     check_layout(scenario)
-    machine = choose(options.backend)
+    machine = choose(options.backend, options.time)
     protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
     requests = [
-        lifecycle.Request(experiment, protocol, options.seed, machine.name, options.runs_dir)
+        lifecycle.Request(
+            experiment, protocol, options.seed, machine.name, options.runs_dir, options.time
+        )
         for protocol in protocols
     ]
     if options.dry_run:

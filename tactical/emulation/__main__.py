@@ -1,6 +1,7 @@
 """The worker: ``python -m tactical.emulation RUN_DIR…`` on a machine with root and the modules.
 
-It runs in the same way on the host itself and inside the virtual machine.
+It runs in the same way on the host itself and inside the virtual machine. With ``--virtual-time``
+first, the machine's clock counts instructions; see `staging`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
+
+VIRTUAL_TIME = "--virtual-time"
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -24,8 +27,11 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGINT, _interrupt)
     from .session import run_all
 
+    virtual_time = arguments[:1] == [VIRTUAL_TIME]
+
     try:
-        return run_all([Path(argument) for argument in arguments])
+        run_dirs = [Path(argument) for argument in arguments[virtual_time:]]
+        return run_all(run_dirs, virtual_time=virtual_time)
     except KeyboardInterrupt:
         return 130
 

@@ -21,9 +21,17 @@ class EventLog:
 
     Run time is 0 when traffic starts.  Events of the set-up are written before that moment is
     known, with `t_s` null; the collection of the run fills them in (negative) from `t_mono_s`.
+
+    Parameters
+    ----------
+    run_dir
+        Where the files are.
+    tell
+        Also gets every line of ``events.jsonl``.
     """
 
-    def __init__(self, run_dir: Path) -> None:
+    def __init__(self, run_dir: Path, tell: Callable[[str], None] | None = None) -> None:
+        self._tell = tell
         self._zero_s: float | None = None
         self._lock = threading.Condition()
         self._sequence = 0
@@ -74,6 +82,8 @@ class EventLog:
             self._sequence += 1
             line = json.dumps(event)
             self._append(self._events, line)
+            if self._tell is not None:
+                self._tell(line)
             if kind == "solve":
                 self._append(self._solves, line)
             self._seen.append(event)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 import tomllib
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import scenarios
 from scenarios import Scenario
 
 from ..host.process import CommandError
+from . import staging
 from .congestion import congestion_controls
 from .control import controller
 from .counters import BacklogSampler, Counters
@@ -43,8 +44,20 @@ FINISH_GRACE_S = 30.0
 """How long iperf3 may take to exchange its results."""
 
 
-def run_all(run_dirs: Sequence[Path]) -> int:
-    """Run each prepared directory; returns 0 if all ended as ``done``, else 1."""
+def run_all(run_dirs: Sequence[Path], *, virtual_time: bool = False) -> int:
+    """Run each prepared directory; returns 0 if all ended as ``done``, else 1.
+
+    With `virtual_time` the runs happen in memory, and are brought back as they end.
+    """
+    if not virtual_time:
+        return _run_all(run_dirs)
+    with staging.staged(run_dirs) as copies:
+        staging.load_tools()
+        homes = {copy: run_dir for run_dir, copy in copies.items()}
+        return _run_all(list(homes), homes)
+
+
+def _run_all(run_dirs: Sequence[Path], homes: Mapping[Path, Path] | None = None) -> int:
     prepared = [(run_dir, *_load(run_dir)) for run_dir in run_dirs]
     radios = max(plan.radio_count for _, _, plan in prepared)
     failed = 0
@@ -55,7 +68,10 @@ def run_all(run_dirs: Sequence[Path]) -> int:
             names = {t.congestion_control for _, _, plan in prepared for t in plan.transfers}
             stack.enter_context(congestion_controls(names))
             for run_dir, scenario, plan in prepared:
-                failed += not _run(run_dir, scenario, plan, switching)
+                tell = staging.told_at_once(run_dir.name) if homes else None
+                failed += not _run(run_dir, scenario, plan, switching, tell)
+                if homes:
+                    staging.bring_back(run_dir, homes[run_dir])
     except (CommandError, EmulationError, OSError) as error:
         for run_dir, _, _ in prepared:
             _fail_if_unfinished(run_dir, str(error))
@@ -70,8 +86,14 @@ def _load(run_dir: Path) -> tuple[Scenario, Plan]:
     return scenario, make_plan(scenario, header["protocol"])
 
 
-def _run(run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch) -> bool:
-    with EventLog(run_dir) as events:
+def _run(
+    run_dir: Path,
+    scenario: Scenario,
+    plan: Plan,
+    switching: OpenVSwitch,
+    tell: Callable[[str], None] | None,
+) -> bool:
+    with EventLog(run_dir, tell) as events:
         try:
             _emulate(run_dir, scenario, plan, switching, events)
         except (CommandError, EmulationError) as error:

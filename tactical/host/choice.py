@@ -9,9 +9,20 @@ from tactical.host.virtual import VirtualMachine
 
 BACKENDS = ("auto", "native", "vm")
 
+TIMES = ("auto", "real", "virtual")
 
-def choose(backend: str = "auto") -> Machine:
+
+def choose(backend: str = "auto", time: str = "auto") -> Machine:
     """The machine for a backend: `auto` takes `native` where it works, else `vm`.
+
+    Parameters
+    ----------
+    backend : str
+        One of `BACKENDS`.
+    time : str
+        ``virtual`` makes the clock of a virtual machine count instructions; ``auto`` does so where
+        the processor has to be emulated anyway, and the clock of this machine would show how fast
+        that goes.
 
     Raises
     ------
@@ -20,8 +31,12 @@ def choose(backend: str = "auto") -> Machine:
     """
     if backend not in BACKENDS:
         raise HostError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
+    if time not in TIMES:
+        raise HostError(f"time is one of {', '.join(TIMES)}, not {time!r}")
+    if backend == "native" and time == "virtual":
+        raise HostError("virtual time needs a virtual machine: --backend vm")
     problems: dict[str, list[str]] = {}
-    if backend in ("auto", "native"):
+    if backend in ("auto", "native") and time != "virtual":
         problems["native"] = doctor.native_problems()
         if not problems["native"]:
             return NativeMachine()
@@ -29,7 +44,9 @@ def choose(backend: str = "auto") -> Machine:
         problems["vm"] = doctor.virtual_problems()
         kernel = doctor.newest_suitable_kernel()
         if not problems["vm"] and kernel is not None:
-            return VirtualMachine(kernel=kernel.release, kvm=doctor.probe_kvm(kernel).works)
+            kvm = time != "virtual" and doctor.probe_kvm(kernel).works
+            virtual_time = time == "virtual" or (time == "auto" and not kvm)
+            return VirtualMachine(kernel=kernel.release, kvm=kvm, virtual_time=virtual_time)
     reasons = "; ".join(f"{name}: {', '.join(found)}" for name, found in problems.items())
     remedy = doctor.install_command()
     advice = f" Install with: {remedy}" if remedy else " See `tactical doctor`."

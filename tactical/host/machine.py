@@ -26,6 +26,11 @@ class Machine(Protocol):
         """One line for people: which kernel, and how it runs."""
         ...
 
+    @property
+    def virtual_time(self) -> bool:
+        """Whether its clock counts instructions instead of seconds."""
+        ...
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The argument vector that runs `argv` there, exactly as `start` would.
 

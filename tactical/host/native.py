@@ -17,6 +17,7 @@ class NativeMachine:
     """Runs a command as it is, in a session of its own."""
 
     name = "native"
+    virtual_time = False
 
     @property
     def description(self) -> str:

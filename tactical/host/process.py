@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+EVENT_MARK = "@"
+"""Begins a line of a worker's output that is an event: mark, run directory's name, event."""
+
 SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 
 
@@ -259,12 +262,13 @@ class Child:
         _signal_group(self.pid, signal.SIGKILL)
 
     def last_lines(self, count: int = 10) -> list[str]:
-        """The last non-empty lines of the log."""
+        """The last non-empty lines of the log that are words and not events (`EVENT_MARK`)."""
         with self.log_path.open("rb") as log:
             log.seek(0, os.SEEK_END)
             log.seek(max(0, log.tell() - 16384))
             text = log.read().decode(errors="replace")
-        return [line for line in text.splitlines() if line.strip()][-count:]
+        said = [line for line in text.splitlines() if line.strip()]
+        return [line for line in said if not line.startswith(EVENT_MARK)][-count:]
 
     def ending(self, name: str) -> str:
         """How it ended, with the last that it said; `name` is what to call it."""

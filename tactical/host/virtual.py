@@ -71,6 +71,18 @@ UNUSED_MODULES = (
 )
 
 
+# Every instruction takes 2 ns (2 to the power of `shift`), and time without any is skipped. Nothing
+# that depends on the host may reach the guest: no random numbers of its processor, no wall clock.
+# What is written to port 0xe9 goes to our standard output without any time passing.
+VIRTUAL_TIME_OPTIONS = (
+    *("-icount", "shift=1,sleep=off"),
+    *("-cpu", "max,rdrand=off,rdseed=off"),
+    *("-rtc", "clock=vm"),
+    *("-chardev", "file,id=events,path=/proc/self/fd/1"),
+    *("-device", "isa-debugcon,iobase=0xe9,chardev=events"),
+)
+
+
 @dataclass(frozen=True)
 class VirtualMachine:
     """A virtual machine for one command.
@@ -85,18 +97,23 @@ class VirtualMachine:
         Virtual processors.
     memory_mib : int
         Memory in MiB.
+    virtual_time : bool
+        The guest's clock counts instructions and skips idle time (QEMU's icount), so that results
+        do not depend on how busy this machine is. Needs an emulated processor.
     """
 
     kernel: str
     kvm: bool
     cpus: int = 1
     memory_mib: int = 2048
+    virtual_time: bool = False
 
     name = "vm"
 
     @property
     def description(self) -> str:
         how = "KVM" if self.kvm else "software"
+        how += ", virtual time" if self.virtual_time else ""
         return f"virtual machine in {how}, kernel {self.kernel}"
 
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
@@ -134,6 +151,8 @@ class VirtualMachine:
         share = "local,id=cached,path=/,security_model=none,readonly=on,multidevs=remap"
         command += ["-fsdev", share]
         command += ["-device", "virtio-9p-pci,fsdev=cached,mount_tag=tactical.cached"]
+        if self.virtual_time:
+            command += VIRTUAL_TIME_OPTIONS
         # Not as part of the kernel's command line, which is too short for long paths.
         command += ["-fw_cfg", f"name={COMMAND_ITEM},string={guest_command.replace(',', ',,')}"]
         return command

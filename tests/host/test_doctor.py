@@ -62,6 +62,18 @@ def test_an_impossible_backend_is_refused_with_the_reason(report):
         assert backend.problems[0] in str(caught.value)
 
 
+def test_virtual_time_needs_an_emulated_processor(report):
+    with pytest.raises(HostError, match="virtual time needs a virtual machine: --backend vm"):
+        choose("native", "virtual")
+    with pytest.raises(HostError, match="one of auto, real, virtual, not 'slow'"):
+        choose("auto", "slow")
+    if any(backend.name == "vm" and not backend.problems for backend in report.backends):
+        machine = choose("auto", "virtual")
+        assert machine.virtual_time
+        assert "software, virtual time" in machine.description
+        assert not choose("vm", "real").virtual_time
+
+
 def test_an_unknown_backend_is_refused():
     with pytest.raises(HostError, match="one of auto, native, vm, not 'cloud'"):
         choose("cloud")

@@ -57,6 +57,14 @@ def test_software_and_kvm_differ_in_one_option():
     assert set(kvm) <= set(software)
 
 
+def test_virtual_time_only_adds_options():
+    real = VirtualMachine("6.1.0", kvm=False).command(["true"])
+    virtual_time = VirtualMachine("6.1.0", kvm=False, virtual_time=True).command(["true"])
+    begin = virtual_time.index("-icount")
+    count = len(virtual.VIRTUAL_TIME_OPTIONS)
+    assert virtual_time[:begin] + virtual_time[begin + count :] == real
+
+
 def test_only_the_given_directories_are_writable(tmp_path):
     command = VirtualMachine("6.1.0", kvm=False).command(["true"], [tmp_path])
     assert [word for word in command if word.startswith("--rwdir=")] == [f"--rwdir={tmp_path}"]

@@ -1,14 +1,12 @@
 """Connections, subflows and data sequence numbers against known truth."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from captures import Connection, connections, read, streams, token_and_initial_sequence
+from captures import Connection, connections, read, token_and_initial_sequence
 from captures.packets import concatenate
 
 
@@ -155,49 +153,3 @@ def test_a_capture_of_one_direction(data: Path, forward: bool) -> None:
         (bulky,) = [each for each in found if each.forward.captured_bytes == 523_685]
         assert [each.joined for each in bulky.subflows] == [False, True]
         assert bulky.forward.complete is False
-
-
-def test_data_level_bytes_agree_with_tshark(shared: Path, truth: dict[str, Any]) -> None:
-    compared = 0
-    for name, entry in truth.items():
-        found = connections(read(shared / name).packets)
-        if name != "nasty/bigtcp_ipv6_len0.pcap":
-            assert len(streams(read(shared / name).packets)) == entry["tcp_streams"], name
-        multipath = [each for each in found if each.protocol == "mptcp"]
-        for number, expected in entry["data_level"].items():
-            if name == "dpi_mp_rejected2.pcap":
-                continue  # a refused opening: plain TCP, a multipath stream for tshark
-            connection = multipath[int(number)]
-            for direction, flow in (("c2s", connection.forward), ("s2c", connection.backward)):
-                if direction not in expected:
-                    continue
-                fallback = connection.fallback and flow.captured_bytes > 0
-                assert flow.announced_bytes == expected[direction]["dsn_announced"], name
-                if not fallback:
-                    assert flow.captured_bytes == expected[direction]["dsn_captured"], name
-                compared += 1
-        tokens = {
-            token
-            for each in multipath
-            for token in (each.client_token, each.server_token)
-            if token is not None
-        }
-        if name != "dpi_mp_rejected2.pcap":
-            assert {int(token) for token in entry["expected_tokens"]} <= tokens, name
-    assert compared > 30
-
-
-def test_two_paths_over_a_hundred_seconds(shared: Path) -> None:
-    started = time.process_time()
-    capture = read(shared / "made" / "two_paths_server.pcap.gz")
-    found = max(connections(capture.packets), key=lambda each: each.forward.captured_bytes)
-    used_s = time.process_time() - started
-    flow = found.forward
-    assert flow.captured_bytes == flow.in_order_bytes == flow.end_bytes == 621_412_352 + 37
-    fresh = [each.forward.fresh_bytes for each in found.subflows]
-    assert [round(each / 1e6, 1) for each in fresh] == [507.6, 113.8]
-    progress = flow.time_ns[np.diff(flow.in_order, prepend=0) > 0]
-    assert np.diff(progress).max() / 1e9 == pytest.approx(2.48, abs=0.005)
-    assert capture.large_frames > 0
-    # Many times faster on a quiet machine; a factor is left for a busy one.
-    assert len(capture.packets) / used_s > 50_000

@@ -118,22 +118,13 @@ class Stalls:
         return highest <= edge and next_ns - start_ns > (end_ns - start_ns) / 2
 
     def _sent_again(self, end_ns: int, edge: int) -> bool:
-        """Whether the byte at the edge went out more than once, or out of its subflow's order."""
-        view = self.sent or self.arrived
-        flow = view.flow
+        """Whether the byte at the edge went out more than once before it arrived."""
+        flow = (self.sent or self.arrived).flow
         covers = (flow.position <= edge) & (flow.position + flow.length > edge)
-        until = flow.time_ns <= end_ns if self.sent is not None else np.ones(len(covers), np.bool_)
-        if int((covers & until).sum()) > 1:
-            return True
         if self.sent is not None:
-            return False
-        # Seen once, but behind later data of its own subflow: the original was lost before.
-        for row, number in zip(flow.row[covers], flow.subflow[covers], strict=True):
-            sent = view.subflows[number]
-            at = int(np.searchsorted(sent.data_row, row))
-            if int((sent.start + sent.length)[:at].max(initial=0)) > int(sent.start[at]):
-                return True
-        return False
+            covers &= flow.time_ns <= end_ns
+        # At the receiver the first copy may never have arrived.
+        return int(covers.sum()) > 1 or bool(flow.retransmitted[covers].any())
 
     def _window_closed(self, start_ns: int, end_ns: int) -> bool:
         packets = self.answering

@@ -30,7 +30,12 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from captures import compiled, connections, read
+# Python looks for modules beside the script first, where `captures` is the benchmark.
+sys.path[:] = [
+    entry for entry in sys.path if Path(entry).resolve() != Path(__file__).parent.resolve()
+]
+
+from captures import compiled, connections, read  # noqa: E402
 
 _LARGEST_FOR_PREFIXES = 100_000
 _EXTREMES = (0, 1, 2, 3, 4, 7, 8, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)

@@ -8,7 +8,6 @@ have one.
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -252,38 +251,6 @@ class Packets:
         """Of each packet."""
         return self.flows.destination_port[self.flow]
 
-    @cached_property
-    def _opening(self) -> dict[str, Any]:
-        return _opening_columns(self)
-
-    @property
-    def capable_version(self) -> Any:
-        return self._opening["capable_version"]
-
-    @property
-    def capable_keys(self) -> Any:
-        return self._opening["capable_keys"]
-
-    @property
-    def sender_key(self) -> Any:
-        return self._opening["sender_key"]
-
-    @property
-    def receiver_key(self) -> Any:
-        return self._opening["receiver_key"]
-
-    @property
-    def capable_data_bytes(self) -> Any:
-        return self._opening["capable_data_bytes"]
-
-    @property
-    def join_token(self) -> Any:
-        return self._opening["join_token"]
-
-    @property
-    def join_backup(self) -> Any:
-        return self._opening["join_backup"]
-
     def select(self, rows: Rows) -> "Packets":
         """The packets at these positions, or where a mask is true."""
         return Packets(
@@ -366,32 +333,3 @@ def address(version: int, high: int, low: int) -> str:
     if version == 4:
         return str(IPv4Address(low & 0xFFFFFFFF))
     return str(IPv6Address((high << 64) | low))
-
-
-def _opening_columns(packets: Packets) -> dict[str, Any]:
-    """Dense columns of MP_CAPABLE and MP_JOIN, until `captures.options` decodes them."""
-    count = len(packets)
-    made: dict[str, Any] = {
-        "capable_version": np.full(count, -1),
-        "capable_keys": np.zeros(count, dtype=np.int64),
-        "sender_key": np.zeros(count, dtype=np.uint64),
-        "receiver_key": np.zeros(count, dtype=np.uint64),
-        "capable_data_bytes": np.full(count, -1),
-        "join_token": np.full(count, -1),
-        "join_backup": np.zeros(count, dtype=np.bool_),
-    }
-    for index in range(len(packets.options)):
-        row, subtype = int(packets.options.row[index]), int(packets.options.subtype[index])
-        raw = packets.options.raw(index)
-        if subtype == 0 and len(raw) in (4, 12, 20, 22, 24):
-            made["capable_version"][row] = raw[2] & 15
-            made["capable_keys"][row] = {4: 0, 12: 1}.get(len(raw), 2)
-            made["sender_key"][row] = int.from_bytes(raw[4:12], "big")
-            made["receiver_key"][row] = int.from_bytes(raw[12:20], "big")
-            if len(raw) >= 22:
-                made["capable_data_bytes"][row] = int.from_bytes(raw[20:22], "big")
-        elif subtype == 1 and len(raw) in (12, 16, 24):
-            made["join_backup"][row] = raw[2] & 1 == 1
-            if len(raw) == 12:
-                made["join_token"][row] = int.from_bytes(raw[4:8], "big")
-    return made

@@ -30,6 +30,7 @@ COMMANDS = (
     "batch",
     "report",
     "analyse",
+    "compare",
     "inspect",
     "solve",
 )

@@ -10,15 +10,8 @@ from captures.packets import Packets
 I64 = NDArray[np.int64]
 
 # What stays the same on the way through switches and routers and tells two packets of one
-# connection apart. The acknowledgment number separates empty packets.
+# connection apart, beside the four-tuple. The acknowledgment number separates empty packets.
 _IDENTITY = (
-    "ip_version",
-    "source_high",
-    "source_low",
-    "destination_high",
-    "destination_low",
-    "source_port",
-    "destination_port",
     "ip_id",
     "sequence",
     "acknowledgment",
@@ -76,7 +69,11 @@ def one_way_delays(sent: Packets, received: Packets, *, data_only: bool = True) 
     here, there = np.arange(len(sent)), np.arange(len(received))
     if data_only:
         here, there = here[sent.payload_bytes > 0], there[received.payload_bytes > 0]
-    group = _same_packet(sent, here, received, there)
+    flow_here, flow_there = sent.flows.numbers(received.flows)
+    flow_here, flow_there = flow_here[sent.flow[here]], flow_there[received.flow[there]]
+    same = [(flow_here, flow_there)]
+    same += [(getattr(sent, name)[here], getattr(received, name)[there]) for name in _IDENTITY]
+    group = _groups([np.concatenate(sides) for sides in same])
     group_here, group_there = group[: len(here)], group[len(here) :]
     count = int(group.max()) + 1 if len(group) else 0
     copies_here = np.bincount(group_here, minlength=count)
@@ -94,7 +91,7 @@ def one_way_delays(sent: Packets, received: Packets, *, data_only: bool = True) 
     sent_row, received_row = sent_row[order], received_row[order]
 
     # Packets of connections that never reach the other capture are somebody else's.
-    known = _tuples_also_in(sent, here, received, there)
+    known = np.isin(flow_here, flow_there)
     arrived = copies_there[group_here] > 0
     return Delays(
         sent_row=sent_row,
@@ -105,11 +102,8 @@ def one_way_delays(sent: Packets, received: Packets, *, data_only: bool = True) 
     )
 
 
-def _same(a: Packets, rows_a: I64, b: Packets, rows_b: I64, names: tuple[str, ...]) -> I64:
-    """Numbers from 0, equal for rows of either side that agree in all these columns."""
-    columns = [
-        np.concatenate([getattr(a, name)[rows_a], getattr(b, name)[rows_b]]) for name in names
-    ]
+def _groups(columns: list[I64]) -> I64:
+    """Numbers from 0, equal for rows that agree in all columns."""
     order = np.lexsort(columns)
     differs = np.zeros(len(order), dtype=np.bool_)
     for column in columns:
@@ -118,12 +112,3 @@ def _same(a: Packets, rows_a: I64, b: Packets, rows_b: I64, names: tuple[str, ..
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(differs)
     return group
-
-
-def _same_packet(a: Packets, rows_a: I64, b: Packets, rows_b: I64) -> I64:
-    return _same(a, rows_a, b, rows_b, _IDENTITY)
-
-
-def _tuples_also_in(a: Packets, rows_a: I64, b: Packets, rows_b: I64) -> NDArray[np.bool_]:
-    group = _same(a, rows_a, b, rows_b, _IDENTITY[:7])
-    return np.isin(group[: len(rows_a)], group[len(rows_a) :])

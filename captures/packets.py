@@ -56,6 +56,16 @@ class Flows:
     def __len__(self) -> int:
         return len(self.ip_version)
 
+    def numbers(self, others: "Flows") -> tuple[I64, I64]:
+        """Numbers for these and for the others that are equal where the four-tuples are."""
+        known: dict[tuple[int, ...], int] = {}
+
+        def of(flows: "Flows") -> I64:
+            rows = zip(*(getattr(flows, each.name).tolist() for each in fields(flows)), strict=True)
+            return np.array([known.setdefault(row, len(known)) for row in rows], dtype=np.int64)
+
+        return of(self), of(others)
+
     @classmethod
     def from_keys(cls, keys: I64) -> "Flows":
         """Take them apart from the 32-bit words of `captures.headers` (n, KEY_WORDS)."""

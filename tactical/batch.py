@@ -121,14 +121,19 @@ def load(path: Path) -> Batch:
     return Batch(path.stem, tuple(sessions))
 
 
-def finished(run_dirs: Path, session: Session, protocol: str) -> Path | None:
+def finished(runs_dir: Path, session: Session, protocol: str) -> Path | None:
     """The directory of a run of the session that was done; the newest of several."""
     print_ = scenarios.fingerprint(session.experiment)
     pattern = f"*-{protocol}-{session.seed}-{print_}*"
-    for run_dir in sorted((run_dirs / session.experiment.name).glob(pattern), reverse=True):
+    for run_dir in sorted((runs_dir / session.experiment.name).glob(pattern), reverse=True):
         if last_state(run_dir) == "done":
             return run_dir
     return None
+
+
+def missing(runs_dir: Path, session: Session) -> tuple[str, ...]:
+    """The protocols of a session that have no run that was done."""
+    return tuple(p for p in session.protocols if finished(runs_dir, session, p) is None)
 
 
 def last_state(run_dir: Path) -> str | None:
@@ -172,7 +177,7 @@ def rows(result: Mapping[str, Any], session: Session, directory: Path) -> list[d
     }
     users: Mapping[str, Any] = result.get("users") or {"": {}}
     return [
-        {**identity, "user": user or None, **{**run, **_flat(figures), **identity}}
+        {**identity, "user": user or None, **run, **_flat(figures), **identity}
         for user, figures in users.items()
     ]
 

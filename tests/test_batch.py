@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import scenarios
 from tactical import batch, cli
+from tactical.host import HostError, choose
 
 STUDY = """
 scenarios = ["direct-move"]
@@ -116,6 +117,37 @@ def test_a_file_that_cannot_be_used_is_refused(study, capsys, text, names):
     assert names in said
     assert said.count("\n") == 1
     assert "study.toml" in said or "nowhere" in names
+
+
+def test_runs_in_real_time_are_not_made_side_by_side(study, capsys):
+    if problem := _no_machine():
+        pytest.skip(problem)
+    assert cli.main(["batch", "study.toml", "--workers", "2", "--time", "real"]) == 2
+    assert "disturb each other" in capsys.readouterr().err
+
+
+def _no_machine() -> str:
+    try:
+        choose("auto", "real")
+    except HostError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.slow
+def test_a_cluster_of_two_workers_gets_every_session(study, capsys):
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    if problem := _no_machine():
+        pytest.skip(problem)
+    (study.parent / "runs" / "direct-move").mkdir(parents=True)
+    # A day at 100 Gbit/s: each worker comes as far as its check of the disk, and says so.
+    study.write_text(
+        STUDY.replace("duration_s = 5", "duration_s = 86400") + '"traffic.rate_bps" = [1e11]\n'
+    )
+    assert cli.main(["batch", "study.toml", "--workers", "2", "--time", "virtual"]) == 2
+    said = capsys.readouterr().err
+    assert "4 of 4 sessions" in said
+    assert said.count("nothing was run") == 4
 
 
 def test_more_runs_than_anybody_wants_are_refused(study):

@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tactical import batch as batches
+from tactical import faults, judging
+from tactical.emulation.plan import PlanError
+from tactical.experiment import Request, execute
 from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
@@ -36,8 +42,13 @@ for each user of each run; --query asks it in SQL, where it is the table `runs`.
 examples:
   tactical batch study.toml
   tactical batch study.toml --dry-run
+  tactical batch study.toml --workers 2
   tactical batch study.toml --query "SELECT protocol, avg(goodput_bps) FROM runs GROUP BY 1"
 """
+
+_PLACE = "emulation"
+_CLUSTER_TIMEOUT_S = 20
+_MOST_WORKERS = 64
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +65,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where run directories are made and looked for (default: runs)",
     )
+    side_by_side = parser.add_mutually_exclusive_group()
+    side_by_side.add_argument(
+        "--workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="sessions at a time on this machine (default: 1; more only in virtual time, where "
+        "runs do not disturb each other)",
+    )
+    side_by_side.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="scheduler of a Dask cluster whose workers have the resource `emulation`, this "
+        "environment and the runs directory",
+    )
     parser.add_argument(
         "--query", metavar="SQL", help="make no runs; ask the table of those that are done"
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="tell what is done and what would be run"
     )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_WORKERS:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 1 to {_MOST_WORKERS}, not {text!r}"
+        )
+    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,54 +144,126 @@ def _tell_plan(options: argparse.Namespace, batch: batches.Batch) -> int:
 
 
 def _make_missing(options: argparse.Namespace, batch: batches.Batch) -> int:
-    """Make the runs that are not done, a session at a time; returns how many failed."""
-    from tactical import judging
-    from tactical.experiment import Request
-
-    failed = 0
-    for number, session in enumerate(batch.sessions, start=1):
-        missing = [
-            protocol
-            for protocol in session.protocols
-            if batches.finished(options.runs_dir, session, protocol) is None
-        ]
-        if not missing:
-            continue
-        name = f"session {number} of {len(batch.sessions)}: {session}: {', '.join(missing)}"
-        print(f"tactical: {name}", file=sys.stderr, flush=True)
-        machine = choose(options.backend, options.time)
-        parent = runs_directory(options.runs_dir, session.experiment.name)
+    """Make the runs that are not done; returns how many failed."""
+    chosen = [
+        Missing(session, protocols, options.backend, options.time, options.runs_dir.resolve())
+        for session in batch.sessions
+        if (protocols := batches.missing(options.runs_dir, session))
+    ]
+    if not chosen:
+        return 0
+    machine = choose(options.backend, options.time)
+    for name in {each.session.experiment.name for each in chosen}:
+        parent = runs_directory(options.runs_dir, name)
         machine.check([parent])
         check_writable(options.runs_dir, parent)
-        requests = [
-            Request(
-                session.experiment,
-                protocol,
-                session.seed,
-                machine.name,
-                options.runs_dir,
-                options.time,
-            )
-            for protocol in missing
-        ]
-        duration_s = session.experiment.build(session.seed).duration_s
+    if options.workers > 1 and not machine.virtual_time:
+        raise Refused(
+            f"--workers {options.workers}: runs in real time on one machine disturb each other; "
+            "use --time virtual, or a cluster of machines"
+        )
+    if options.workers > 1 or options.cluster is not None:
+        return _make_side_by_side(chosen, options)
+    failed = 0
+    for number, each in enumerate(chosen, start=1):
+        _say(f"session {number} of {len(chosen)}: {each}")
+        duration_s = each.session.experiment.build(each.session.seed).duration_s
         try:
-            run_dirs, stopped = make(requests, duration_s)
+            run_dirs, stopped = make(each.requests, duration_s)
         except HostError as error:
-            print(f"tactical: {session}: {error}", file=sys.stderr, flush=True)
-            failed += len(missing)
+            _say(f"{each}: {error}")
+            failed += len(each.protocols)
             continue
-        for run_dir in run_dirs:
-            failed += not judging.analysed(run_dir)
+        failed += sum(not judging.analysed(run_dir) for run_dir in run_dirs)
         if stopped is not None:
             raise stopped
     return failed
 
 
+@dataclass(frozen=True)
+class Missing:
+    """A session's runs that are not done, and how to make them."""
+
+    session: batches.Session
+    protocols: tuple[str, ...]
+    backend: str
+    time: str
+    runs_dir: Path
+
+    def __str__(self) -> str:
+        return f"{self.session}: {', '.join(self.protocols)}"
+
+    @property
+    def requests(self) -> list[Request]:
+        """The runs to make."""
+        return [
+            Request(
+                self.session.experiment,
+                protocol,
+                self.session.seed,
+                self.backend,
+                self.runs_dir,
+                self.time,
+            )
+            for protocol in self.protocols
+        ]
+
+    def make(self) -> tuple[str, list[str]]:
+        """Make and analyse the runs, on whatever worker this is; its name and what went wrong."""
+        try:
+            run_dirs = execute(self.requests)
+        except (HostError, PlanError) as error:
+            return str(self), [str(error)] * len(self.protocols)
+        wrong = [str(run_dir) for run_dir in run_dirs if not judging.analysed(run_dir)]
+        return str(self), [f"{run_dir} failed" for run_dir in wrong]
+
+
+def _make_side_by_side(chosen: Sequence[Missing], options: argparse.Namespace) -> int:
+    """Make sessions on the workers of a Dask cluster, one on each at a time."""
+    try:
+        from distributed import Client, LocalCluster, as_completed
+    except ImportError as error:
+        raise Refused(
+            "--workers and --cluster need Dask: install tactical with its extra `cluster`"
+        ) from error
+    with ExitStack() as stack:
+        if options.cluster is None:
+            # A process each: a worker's threads would share one set of signal handlers.
+            cluster = LocalCluster(
+                n_workers=options.workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                host="127.0.0.1",
+                resources={_PLACE: 1},
+            )
+            stack.enter_context(cluster)
+            address = cluster.scheduler_address
+        else:
+            address = options.cluster
+        try:
+            client = stack.enter_context(Client(address, timeout=_CLUSTER_TIMEOUT_S))
+        except (OSError, ValueError) as error:
+            raise Refused(f"--cluster {address}: no scheduler answers there ({error})") from error
+        # One session at a time on each worker, and none is made twice because a worker was lost.
+        futures = client.map(Missing.make, chosen, resources={_PLACE: 1}, pure=False, retries=0)
+        failed = 0
+        for number, future in enumerate(as_completed(futures), start=1):
+            try:
+                name, problems = future.result()
+            except Exception as error:  # noqa: BLE001 - the other sessions go on
+                name, problems = "a session", [faults.explained(error)]
+            failed += len(problems)
+            _say(f"{number} of {len(chosen)} sessions: {name}: {'; '.join(problems) or 'done'}")
+    return failed
+
+
+def _say(text: str) -> None:
+    print(f"tactical: {text}", file=sys.stderr, flush=True)
+
+
 def _gather(options: argparse.Namespace, batch: batches.Batch, path: Path) -> list[dict[str, Any]]:
     """Write the table of all runs of the batch that are done; returns its rows."""
-    from tactical import judging
-
     table: list[dict[str, Any]] = []
     for session in batch.sessions:
         for protocol in session.protocols:

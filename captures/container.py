@@ -126,7 +126,7 @@ class _Source:
         self._header = header
         self._stream: BinaryIO = cast(BinaryIO, self._file)
         self._errors: tuple[type[Exception], ...] = ()
-        self._ended = False
+        self.ended = False
         magic = self._file.read(4)
         self._file.seek(0)
         if magic[:2] == b"\x1f\x8b":
@@ -143,7 +143,7 @@ class _Source:
     def read_into(self, room: memoryview) -> int:
         """Fill as much as there is; less than the room only at the end."""
         filled = 0
-        while filled < len(room) and not self._ended:
+        while filled < len(room) and not self.ended:
             try:
                 # Each decompressed piece at once, so that damage costs nothing before it.
                 count = cast(Any, self._stream).readinto1(room[filled:])
@@ -151,7 +151,7 @@ class _Source:
                 self._header.damage(f"compressed data is damaged or cut off ({error})")
                 count = 0
             if count == 0:
-                self._ended = True
+                self.ended = True
             filled += count
         return filled
 
@@ -187,6 +187,8 @@ class _Window:
 
     def more(self) -> bool:
         """Move what is left to the front and read on; false at the end of the file."""
+        if self._source.ended:
+            return False
         left = self.end - self.start
         size = len(self.data)
         whole = size if size < _CHUNK_BYTES and self.base == 0 and self.end == 0 else _CHUNK_BYTES

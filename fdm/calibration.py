@@ -55,13 +55,16 @@ def calibrate(samples: Iterable[DelaySample], packet_bits: float) -> Calibration
     Raises
     ------
     ValueError
-        If there is no sample, or one is not a positive delay on a link with room.
+        If there is no sample, one is not a positive delay on a link with room, or `packet_bits`
+        is not a finite number above 0.
 
     Notes
     -----
     Relative residuals are squared, so that the long delays near saturation do not outvote the
     others: with m the delay that κ = 1 predicts and d the measured one, κ = Σ(m/d)/Σ(m/d)².
     """
+    if not 0.0 < packet_bits < math.inf:
+        raise ValueError(f"packet_bits must be a finite number above 0, not {packet_bits!r}")
     ratios = []
     for number, (flow_bps, capacity_bps, delay_s) in enumerate(samples):
         if not 0.0 <= flow_bps < capacity_bps < math.inf or not 0.0 < delay_s < math.inf:

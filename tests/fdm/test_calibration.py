@@ -36,3 +36,22 @@ def test_a_shaped_queue_that_was_measured_is_smoother_than_poisson():
 def test_samples_that_say_nothing_are_refused(samples):
     with pytest.raises(ValueError, match="sample"):
         fdm.calibrate([DelaySample(*sample) for sample in samples], 12000)
+
+
+@pytest.mark.parametrize("bits", [0.0, -1.0, float("nan"), float("inf")])
+def test_packets_of_no_size_are_refused(bits):
+    with pytest.raises(ValueError, match="packet_bits must be a finite number above 0"):
+        calibrate([DelaySample(0.5, 1.0, 1.0)], bits)
+
+
+def test_long_delays_near_saturation_do_not_outvote_the_others():
+    """Twice as long at one of two loads: κ lies between, whichever of them it is."""
+    found = []
+    for slow in (0, 1):
+        samples = [
+            DelaySample(load * 1e6, 1e6, (1.0 + (number == slow)) * 12000 / (1e6 - load * 1e6))
+            for number, load in enumerate((0.1, 0.99))
+        ]
+        found.append(calibrate(samples, 12000).kappa)
+    assert found[0] == pytest.approx(found[1])
+    assert 1.0 < found[0] < 2.0

@@ -24,7 +24,12 @@ NETWORK = fdm.Network(
     ],
 )
 DEMANDS = [fdm.Demand("ship1", "host", 3e6), fdm.Demand("ship2", "host", 3e6)]
-MARKED = {0.6: "smooth", 1.0: "M/M/1", 5.0: "bursts of ten", 10.0: ""}
+MARKED = {
+    0.6: ("smooth", (-44, -24)),
+    1.0: ("M/M/1", (6, 6)),
+    5.0: ("bursts of ten", (6, 6)),
+    10.0: ("", (4, 6)),
+}
 
 
 def uav_mbps(kappa: float) -> float:
@@ -47,13 +52,13 @@ def main() -> None:
             linewidth=1.0,
             label="C(1 − √(κb/(CΔp)))",
         )
-        for kappa, text in MARKED.items():
+        for kappa, (text, place) in MARKED.items():
             rate = uav_mbps(kappa)
             axes.plot([kappa], [rate], "o", color="#0072b2")
             axes.annotate(
                 f"{rate:.3f}" + (f"\n{text}" if text else ""),
                 (kappa, rate),
-                xytext=(6, 6),
+                xytext=place,
                 textcoords="offset points",
             )
         axes.set_xscale("log")

@@ -192,20 +192,19 @@ def each_connection(packets: Packets) -> Iterator[Connection]:
 
 
 def _connection(packets: Packets, draft: Draft) -> Connection:
-    first = draft.members[0].stream
-    side = capture_side(packets, first)
     halves = {
         forward: [member.half(packets, forward=forward) for member in draft.members]
         for forward in (True, False)
     }
-    round_trips = [handshake_ns(packets, member.stream) for member in draft.members]
+    handshakes = [handshake_ns(packets, member.stream) for member in draft.members]
+    side = capture_side(handshakes[0])
     directions = {
         forward: Direction(
             halves=halves[forward],
             opposite=halves[not forward],
             repeats=[
                 tcp_repeats(packets, half, None if times is None else sum(times))
-                for half, times in zip(halves[forward], round_trips, strict=True)
+                for half, times in zip(halves[forward], handshakes, strict=True)
             ],
             at_receiver=side == ("server" if forward else "client"),
         )
@@ -334,7 +333,7 @@ def _traffic(
     here = flow.subflow == subflow
 
     def packets_where(mask: Mask) -> int:
-        return len(np.unique(flow.row[here & mask]))
+        return len(np.unique(flow.row[here & mask])) if mask.any() else 0
 
     return SubflowTraffic(
         packets=len(half.rows),

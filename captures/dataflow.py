@@ -254,27 +254,31 @@ def _flow(
             for repeat, each in zip(direction.repeats, pieces, strict=True)
         ]
     )
-    sizes = [len(each.packet) for each in pieces]
-    subflow = np.repeat(np.arange(len(pieces)), sizes)
+    subflow = np.repeat(np.arange(len(pieces)), [len(each.packet) for each in pieces])
     position = np.concatenate([each.position for each in pieces])
     length = np.concatenate([each.length for each in pieces])
     endless = np.concatenate([each.endless for each in pieces])
     time_ns = packets.time_ns[row]
     # The files of several interfaces need not be in order of time.
-    if len(pieces) > 1 or (np.diff(time_ns) < 0).any():
+    if len(pieces) > 1 or (time_ns[1:] < time_ns[:-1]).any():
         order = np.argsort(row, kind="stable")
-        if (np.diff(time_ns[order]) < 0).any():
+        ordered = time_ns[order]
+        if (ordered[1:] < ordered[:-1]).any():
             order = np.lexsort((row, time_ns))
         row, time_ns, again, subflow, position, length, endless = (
             column[order] for column in (row, time_ns, again, subflow, position, length, endless)
         )
     covered = cover(position, length)
-    repeats = ~again & (_by_packet(row, length - covered.fresh) > 0)
-    resent = _resent(row, subflow, position, length, repeats)
-    redundant = _by_packet(row, covered.fresh) == 0
-    if not direction.at_receiver and redundant.any():
-        left = np.maximum(position + length - acknowledged.before(row), 0)
-        redundant &= _by_packet(row, left) == 0
+    reinjected, resent, redundant = np.zeros((3, len(row)), dtype=np.bool_)
+    before = length - covered.fresh
+    if before.any():
+        repeats = ~again & (_by_packet(row, before) > 0)
+        resent = _resent(row, subflow, position, length, repeats)
+        reinjected = repeats & ~resent
+        redundant = _by_packet(row, covered.fresh) == 0
+        if not direction.at_receiver:
+            left = np.maximum(position + length - acknowledged.before(row), 0)
+            redundant &= _by_packet(row, left) == 0
     return DataFlow(
         row=row,
         time_ns=time_ns,
@@ -284,7 +288,7 @@ def _flow(
         fresh=covered.fresh,
         in_order=covered.edge,
         retransmitted=again,
-        reinjected=repeats & ~resent,
+        reinjected=reinjected,
         resent=resent,
         redundant=redundant,
         announced_bytes=covered.total if announced_bytes is None else announced_bytes,

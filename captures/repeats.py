@@ -103,12 +103,17 @@ def handshake_ns(packets: Packets, stream: Stream) -> tuple[int, int] | None:
     return (first, second) if first >= 0 and second >= 0 else None
 
 
-def capture_side(packets: Packets, stream: Stream) -> str | None:
-    """Which end of a stream the capture was made at: "client", "server", or ``None``: unclear."""
-    times = handshake_ns(packets, stream)
-    if times is None or sum(times) < _SHORTEST_NS:
+def capture_side(handshake: tuple[int, int] | None) -> str | None:
+    """Which end the capture was made at: "client", "server", or ``None``: unclear.
+
+    Parameters
+    ----------
+    handshake : tuple of int or None
+        See `handshake_ns`.
+    """
+    if handshake is None or sum(handshake) < _SHORTEST_NS:
         return None
-    to_server, to_client = times
+    to_server, to_client = handshake
     if to_server * _NEARER < to_client:
         return "server"
     if to_client * _NEARER < to_server:

@@ -132,7 +132,9 @@ def _streams(packets: Packets) -> Iterator[Stream]:
     begin = option_begin = 0
     for end, option_end in zip(ends, option_ends, strict=True):
         rows, options = order[begin:end], option_order[option_begin:option_end]
-        yield _stream(packets, rows, onwards[rows], options)
+        # Of a selection, some four-tuples may have no packet.
+        if len(rows):
+            yield _stream(packets, rows, onwards[rows], options)
         begin, option_begin = end, option_end
 
 
@@ -292,9 +294,9 @@ def _start(packets: Packets, rows: I64) -> tuple[int, bool]:
 
 def unwrap(values: I64, near: int = 0) -> I64:
     """Numbers modulo 2**32 as a continuous series; the first one is taken closest to `near`."""
-    if not len(values):
-        return np.zeros(0, dtype=np.int64)
-    steps = np.diff(values, prepend=np.int64(near))
+    steps = np.empty(len(values), dtype=np.int64)
+    steps[:1] = values[:1] - near
+    np.subtract(values[1:], values[:-1], out=steps[1:])
     return near + np.cumsum((steps + (1 << 31) & 0xFFFFFFFF) - (1 << 31))
 
 
@@ -308,8 +310,9 @@ def _half(packets: Packets, short_rows: I32) -> Half:
     relative = (packets.sequence[rows].astype(np.int64) - initial) & 0xFFFFFFFF
     position = unwrap(relative) + syn
     payload = packets.payload_bytes[rows].astype(np.int64)
-    following = position + payload + fin
-    following = np.maximum.accumulate(np.concatenate(([np.int64(0)], following[:-1])))
+    end = position + payload
+    following = np.zeros(len(rows), dtype=np.int64)
+    np.maximum.accumulate((end + fin)[:-1], out=following[1:])
     keep_alive = (payload <= 1) & (position == following - 1) & (flags & (SYN | FIN | RST) == 0)
     return Half(
         rows=rows,
@@ -318,6 +321,6 @@ def _half(packets: Packets, short_rows: I32) -> Half:
         keep_alive=keep_alive,
         initial=initial,
         start_known=known,
-        end=int((position + payload)[fin].max()) if fin.any() else None,
+        end=int(end[fin].max()) if fin.any() else None,
         reset=bool((flags & RST != 0).any()),
     )

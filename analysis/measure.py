@@ -250,6 +250,7 @@ def measure_user(
             end_s=end_s,
             gaps=tuple(gaps),
             explain=explain.interruption,
+            offered_bps=user.offered_bps,
         )
         cov = _variation(at_host.forward, clock, start_s, end_s)
         frame_bytes = host.packets.wire_bytes[at_host.forward.row].astype(np.int64)

@@ -34,6 +34,7 @@ from analysis.run_figures import (
     backlog,
     chart,
     checks_table,
+    moment,
     stories_table,
 )
 from analysis.rundirectory import number as json_number
@@ -303,7 +304,13 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
 
 def _interruptions(result: RunResult) -> str:
     lines = [
-        (Words(user), number(each.start_s, 2), number(each.length_s, 2), Words(each.cause))
+        (
+            Words(user),
+            number(each.start_s, 2),
+            number(each.length_s, 2),
+            Words(each.cause),
+            moment(each.event_s, each.event_error_s) if each.event_s is not None else NOTHING,
+        )
         for user, found in result.users.items()
         for each in found.interruptions
     ]
@@ -313,7 +320,7 @@ def _interruptions(result: RunResult) -> str:
         return "<h3>Interruptions</h3><p>None over 0.5 s.</p>"
     text = table(
         "Times over 0.5 s in which a user was sending and nothing became complete at the host.",
-        ("user", "start (s)", "length (s)", "cause"),
+        ("user", "start (s)", "length (s)", "cause", "event that explains it (s)"),
         lines,
     )
     if len(lines) > _LONG_TABLE:
@@ -438,6 +445,7 @@ def _quality(result: RunResult) -> str:
     lines = [
         (
             Words(each.file),
+            Words(each.position.partition(":")[0] if ":" in each.position else NOTHING),
             whole(each.packets),
             whole(each.snap_length_bytes),
             whole(each.dropped),
@@ -476,6 +484,7 @@ def _quality(result: RunResult) -> str:
                 "Captures.",
                 (
                     "file",
+                    "point",
                     "packets",
                     "snap length (bytes)",
                     "drops",

@@ -236,8 +236,11 @@ class HandoverStory:
     goodput_before_bps, goodput_lowest_bps : float or None
         Over the 5 s before, and the lowest of any second since.
     goodput_back_s : float or None
-        Begin of the first second after the lowest one with 90 % of the goodput before; ``None`` if
-        there was none, or if it never fell below.
+        Begin of the first second with 90 % of the goodput before (of what was offered, if that is
+        less), once it had fallen below that at the interruption or after; ``None`` if there was
+        none, or if it never fell (`goodput_fell`).
+    goodput_fell : bool
+        Some second since had less than that.
     """
 
     number: int
@@ -262,6 +265,7 @@ class HandoverStory:
     goodput_before_bps: float | None = None
     goodput_lowest_bps: float | None = None
     goodput_back_s: float | None = None
+    goodput_fell: bool = False
 
     @property
     def cause_s(self) -> float:

@@ -80,7 +80,9 @@ def reaction(story: HandoverStory) -> str:
     said = [f"{story.trigger}:"]
     if story.solve_time_s is not None:
         gap = f", gap {story.relative_gap:.0e}" if story.relative_gap is not None else ""
-        said.append(f"solved in {1e6 * story.solve_time_s:.0f} µs{gap};")
+        took_s = story.solve_time_s
+        took = f"{1e6 * took_s:.0f} µs" if took_s < 1e-3 else f"{1e3 * took_s:.1f} ms"
+        said.append(f"solved in {took}{gap};")
     if story.deployed_s is None:
         return " ".join([*said, "nothing to deploy"])
     what = []
@@ -89,9 +91,9 @@ def reaction(story: HandoverStory) -> str:
     if story.entries_added:
         what.append(f"{story.entries_added} entries added")
     if story.entries_removed:
-        what.append(f"{story.entries_removed} removed")
-    took = f"in {1e3 * story.deploy_time_s:.0f} ms" if story.deploy_time_s is not None else ""
-    done = " ".join(each for each in (", ".join(what) or "changed", took) if each)
+        what.append(f"{story.entries_removed} entries removed")
+    within = f"in {1e3 * story.deploy_time_s:.0f} ms" if story.deploy_time_s is not None else ""
+    done = " ".join(each for each in (", ".join(what) or "changed", within) if each)
     return " ".join([*said, f"{done}, deployed at {story.deployed_s:.2f} s"])
 
 
@@ -131,8 +133,8 @@ def goodput(story: HandoverStory) -> str:
     said = f"{megabits(story.goodput_before_bps)} Mbit/s before"
     if story.goodput_lowest_bps is None:
         return said
-    if story.goodput_lowest_bps >= 0.9 * story.goodput_before_bps:
-        return f"{said}, never under 90 % of it"
+    if not story.goodput_fell:
+        return f"{said}, never under 90 % of it or of the offered rate"
     said += f", lowest second {megabits(story.goodput_lowest_bps)}"
     if story.goodput_back_s is None:
         return f"{said}, not back to 90 %"
@@ -403,7 +405,8 @@ def chart(run: RunResult) -> Plot | None:
         f"Map of the run: tracks of {', '.join(moving)}; ranges of "
         f"{', '.join(found.ranges_m) or 'no access point'}; {len(run.handover_stories)} handovers.",
         "Where users were, in the colour of the link over which most of their data arrived in each "
-        "second. A range is where its slant range meets the sea.",
+        "second; other links that carried data lie in it, thinner. A range is where its slant "
+        "range meets the sea.",
     )
 
 
@@ -455,20 +458,22 @@ def _track(axes: Axes, run: RunResult, found: Chart, name: str, known: Sequence[
     series = run.users[name].series
     if series is not None and series.arriving_bps:
         rates = np.array([series.arriving_bps.get(via, [0.0]) for via in known])
-        serving = np.where(rates.sum(axis=0) > 0, rates.argmax(axis=0), -1)
-        for step, which in enumerate(serving.tolist()):
+        for step in range(rates.shape[1]):
             begin_s = series.start_s + step * series.step_s
-            if which < 0 or begin_s < rows[0, 0] or begin_s > rows[-1, 0]:
+            if begin_s < rows[0, 0] or begin_s > rows[-1, 0]:
                 continue
             ends = [_place(found.tracks[name], at) for at in (begin_s, begin_s + series.step_s)]
-            axes.plot(
-                [east for east, _ in ends],
-                [north for _, north in ends],
-                color=AREA_LINES[which % len(AREA_LINES)],
-                linewidth=3,
-                solid_capstyle="butt",
-                zorder=2,
-            )
+            # The link that carried most lies below, the others in it.
+            carrying = [i for i in np.argsort(-rates[:, step]).tolist() if rates[i, step] > 0]
+            for order, which in enumerate(carrying):
+                axes.plot(
+                    [east for east, _ in ends],
+                    [north for _, north in ends],
+                    color=AREA_LINES[which % len(AREA_LINES)],
+                    linewidth=max(5.5 - 3.5 * order, 1),
+                    solid_capstyle="butt",
+                    zorder=2 + order,
+                )
     axes.annotate(
         name,
         (rows[0, 1], rows[0, 2]),
@@ -494,7 +499,7 @@ def _handover_marks(axes: Axes, run: RunResult, found: Chart) -> None:
             markersize=5,
             markerfacecolor="white",
             linestyle="none",
-            zorder=4,
+            zorder=9,
         )
         axes.annotate(
             str(story.number),

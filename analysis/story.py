@@ -81,6 +81,8 @@ class Timeline:
         Times without progress.
     explain : callable
         Makes an interruption of a gap.
+    offered_bps : float or None
+        What the user had to send.
     """
 
     arrived_s: F64
@@ -91,6 +93,7 @@ class Timeline:
     end_s: float
     gaps: tuple[tuple[float, float], ...]
     explain: Callable[[float, float], Interruption]
+    offered_bps: float | None = None
 
     def rate_bps(self, from_s: F64, until_s: F64) -> F64:
         """Goodput between pairs of moments."""
@@ -310,17 +313,21 @@ def _with_effect(
     if not len(starts) or before_bps <= 0:
         return replace(story, goodput_before_bps=before_bps)
     rates = timeline.rate_bps(starts, starts + _SECOND_S)
-    low = rates < _BACK * before_bps
+    # What catches up is faster than what goes on.
+    low = rates < _BACK * min(before_bps, timeline.offered_bps or before_bps)
     back_s = None
     if low.any():
-        lowest = int(np.argmin(rates))
-        good = np.flatnonzero(~low[lowest:])
-        back_s = float(starts[lowest + good[0]]) if len(good) else None
+        # Goodput over several paths goes up and down anyway: what counts is after the interruption.
+        began_s = story.interruption.start_s if story.interruption is not None else after_s
+        fallen = np.flatnonzero(low & (starts >= min(began_s, starts[low][-1])))
+        good = np.flatnonzero(~low[fallen[0] :])
+        back_s = float(starts[fallen[0] + good[0]]) if len(good) else None
     return replace(
         story,
         goodput_before_bps=before_bps,
         goodput_lowest_bps=float(rates.min()),
         goodput_back_s=back_s,
+        goodput_fell=bool(low.any()),
     )
 
 

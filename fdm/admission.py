@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fdm.certificate import largest_share
 from fdm.delay import Kleinrock
 from fdm.network import Demand, Network
-from fdm.routing import FITS, Routing, link_flows, restored, utilisation
+from fdm.routing import FITS, Routing, link_flows, utilisation
 from fdm.shortest import shortest_paths
 
 _LEVEL = 1e-4
@@ -156,19 +156,15 @@ def _highest(
 
 def _fit(network: Network, demands: Sequence[Demand], routing: Routing | None = None) -> _Fit:
     """Return whether demands fit the capacities, and lengths that tell bottlenecks if not."""
-    from fdm.paths import path_flows, usable
+    from fdm.paths import columns_of, compact, path_flows, routing_of, usable
 
     delay = Kleinrock(1.0)
     free = Network(network.nodes, [link._replace(delay_s=0.0) for link in network.links])
     if usable():
-        if routing is not None:
-            routing = restored(routing, demands)
-            if any(
-                d.rate_bps > 0.0 and not paths for d, paths in zip(demands, routing, strict=True)
-            ):
-                routing = None
-        found = path_flows(free, demands, delay, routing, gap=1.0)
-        return _Fit(found.fits, found.proof, found.routing)
+        problem = compact(free, demands, delay.terms(free))
+        start = columns_of([tuple(paths.items()) for paths in routing]) if routing else None
+        found = path_flows(problem, start, gap=1.0)
+        return _Fit(found.fits, found.proof, routing_of(found.columns))
     from fdm.flow_deviation import phase_1
     from fdm.interior_point import interior_point
 

@@ -153,19 +153,19 @@ class Kleinrock(Delay):
 
     def terms(self, network: Network) -> Terms:
         """Return the function that is minimised, as numbers."""
+        bits = self.packet_bits
         return Terms(
             QUEUE_EQUILIBRIUM if self.equilibrium else QUEUE,
             self.kappas(network),
-            tuple([link.delay_s / self.packet_bits for link in network.links]),
+            tuple([link[3] / bits for link in network.links]),
         )
 
     def latencies(self, network: Network, flow: Sequence[float]) -> list[float]:
         """Return κ·b/(C − f) + p of every link in seconds."""
         _, scale, linear, _ = self.terms(network)
+        bits = self.packet_bits
         return [
-            self.packet_bits * (a / (link.capacity_bps - f) + lin)
-            if link.capacity_bps > f
-            else math.inf
+            bits * (a / (link[2] - f) + lin) if link[2] > f else math.inf
             for link, a, lin, f in zip(network.links, scale, linear, flow, strict=True)
         ]
 

@@ -25,17 +25,50 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fdm.compilation import cache_folder
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _compiled(function: _F) -> _F:
+_KEEP = cache_folder() is not None
+
+
+def _compiled(function: _F, fastmath: Any = False) -> _F:
     try:
         import numba
     except ImportError:
         return function  # slow, and right
-    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    options = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
+    return cast(_F, numba.njit(cache=_KEEP, **options)(function))
+
+
+def _sums_in_any_order(function: _F) -> _F:
+    return _compiled(function, {"reassoc", "contract"})
+
+
+_DIRECT = 350
+"""Path exchanges up to which a Newton step solves its linear system directly."""
+
+_PIVOTS, _FEW = 8, 64
+"""Times that a direct step revises which paths it leaves empty; thrice as often up to so many
+exchanges."""
+
+_DAMPING, _LEAST_DAMPING = 0.1, 1e-9
+"""Part of the relative gap by which curvatures are raised in a direct step, and the least."""
+
+_RANK = 1e-11
+"""Part of a path exchange's curvature that must be its own."""
+
+
+@_sums_in_any_order
+def dot(a: Floats, b: Floats, n: int) -> float:
+    """Return the inner product of the first n entries."""
+    total = 0.0
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
 
 
 @_compiled
@@ -495,6 +528,291 @@ def newton(
             if x[p] != 0.0:
                 for i in range(first[p], first[p + 1]):
                     work[pool[i]] += x[p]
+    return searched(family, a, lin, c, beta, r, first, pool, flow, f, length, bend, x, work)
+
+
+@_compiled
+def factored(system: Floats, inverse: Floats, damping: float) -> int:
+    """Cholesky factor in place (lower rows), of a matrix with unit diagonal; returns the rank."""
+    n = len(system)
+    rank = 0
+    for i in range(n):
+        row = system[i]
+        total = row[i] + damping
+        for j in range(i):
+            other = system[j]
+            at = row[j] - dot(row, other, j)
+            at *= inverse[j]
+            row[j] = at
+            total -= at * at
+        if total > _RANK:
+            inverse[i] = 1.0 / np.sqrt(total)
+            rank += 1
+        else:
+            inverse[i] = 0.0
+    return rank
+
+
+@_compiled
+def substituted(system: Floats, inverse: Floats, x: Floats) -> None:
+    """Solve in place with a factor; what depends on the rest is 0."""
+    n = len(x)
+    for i in range(n):
+        x[i] = (x[i] - dot(system[i], x, i)) * inverse[i]
+    for i in range(n - 1, -1, -1):
+        x[i] *= inverse[i]
+        if x[i] != 0.0:
+            at, row = x[i], system[i]
+            for j in range(i):
+                x[j] -= at * row[j]
+
+
+@_compiled
+def direct(
+    family: int,
+    a: Floats,
+    lin: Floats,
+    c: Floats,
+    beta: float,
+    r: float,
+    own: Ints,
+    first: Ints,
+    pool: Ints,
+    flow: Floats,
+    f: Floats,
+    length: Floats,
+    bend: Floats,
+    mark: Ints,
+    most: int,
+    damping: float,
+) -> float:
+    """Take a Newton step with path flows kept above 0; returns how fast the cost falls along it."""
+    columns, commodities, links = len(flow), len(own) - 1, len(f)
+    state = np.zeros(columns, np.int64)  # 1 free, 0 at zero
+    goal = flow.copy()
+    basic = np.full(commodities, -1, np.int64)
+    many = 0
+    for k in range(commodities):
+        if own[k + 1] - own[k] < 2:
+            continue
+        b = own[k]
+        for p in range(own[k], own[k + 1]):
+            if flow[p] > flow[b]:
+                b = p
+        base = 0.0
+        for i in range(first[b], first[b + 1]):
+            base += length[pool[i]]
+        for p in range(own[k], own[k + 1]):
+            total = 0.0
+            for i in range(first[p], first[p + 1]):
+                total += length[pool[i]]
+            if p == b or flow[p] > 0.0 or total < base:
+                state[p] = 1
+                basic[k] = b
+                many += first[p + 1] - first[p] + first[b + 1] - first[b]
+    shift = np.empty(links)
+    swap = np.zeros(columns, np.int64)
+    fewest, chances = columns + 1, 3
+    count = np.empty(links + 1, np.int64)
+    for turn in range(most):
+        # The model's flow and lengths where what is fixed has moved to the basic paths.
+        n = 0
+        for k in range(commodities):
+            if basic[k] < 0:
+                continue
+            b = -1
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 1 and (b < 0 or goal[p] > goal[b]):
+                    b = p
+            basic[k] = b
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 1 and p != b:
+                    n += 1
+        if n == 0 and turn == 0:
+            return 0.0
+        goal[:] = flow
+        shift[:] = 0.0
+        for k in range(commodities):
+            b = basic[k]
+            if b < 0:
+                continue
+            moved = 0.0
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 0 and flow[p] > 0.0:
+                    moved += flow[p]
+                    goal[p] = 0.0
+                    for i in range(first[p], first[p + 1]):
+                        shift[pool[i]] -= flow[p]
+            if moved > 0.0:
+                goal[b] += moved
+                for i in range(first[b], first[b + 1]):
+                    shift[pool[i]] += moved
+        # Columns: a free path in exchange for its basic one.
+        which = np.empty(n, np.int64)
+        begin = np.empty(n + 1, np.int64)
+        on = np.empty(many, np.int64)
+        sign = np.empty(many)
+        pull = np.empty(n)
+        scale = np.empty(n)
+        count[:] = 0
+        n, size = 0, 0
+        begin[0] = 0
+        for k in range(commodities):
+            b = basic[k]
+            if b < 0:
+                continue
+            for i in range(first[b], first[b + 1]):
+                mark[pool[i]] = 1
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 0 or p == b:
+                    continue
+                total, bent = 0.0, 0.0
+                for i in range(first[p], first[p + 1]):
+                    e = pool[i]
+                    if mark[e] == 1:
+                        mark[e] = 2
+                    else:
+                        on[size], sign[size] = e, 1.0
+                        count[e + 1] += 1
+                        size += 1
+                        total += length[e] + bend[e] * shift[e]
+                        bent += bend[e]
+                for i in range(first[b], first[b + 1]):
+                    e = pool[i]
+                    if mark[e] == 2:
+                        mark[e] = 1
+                    else:
+                        on[size], sign[size] = e, -1.0
+                        count[e + 1] += 1
+                        size += 1
+                        total -= length[e] + bend[e] * shift[e]
+                        bent += bend[e]
+                which[n] = p
+                scale[n] = 1.0 / np.sqrt(bent) if bent > 0.0 else 0.0
+                pull[n] = -total * scale[n]
+                n += 1
+                begin[n] = size
+            for i in range(first[b], first[b + 1]):
+                mark[pool[i]] = 0
+        for e in range(links):
+            count[e + 1] += count[e]
+        member = np.empty(size, np.int64)
+        weight = np.empty(size)
+        for j in range(n):
+            for i in range(begin[j], begin[j + 1]):
+                e = on[i]
+                member[count[e]] = j
+                weight[count[e]] = sign[i] * scale[j]
+                count[e] += 1
+        system = np.zeros((n, n))
+        at = 0
+        for e in range(links):
+            for i in range(at, count[e]):
+                w = bend[e] * weight[i]
+                row = system[member[i]]
+                for j in range(at, i + 1):
+                    row[member[j]] += w * weight[j]
+            at = count[e]
+        inverse = np.empty(n)
+        factored(system, inverse, damping)
+        substituted(system, inverse, pull)
+        for j in range(n):
+            goal[which[j]] += pull[j] * scale[j]
+        for k in range(commodities):
+            b = basic[k]
+            if b < 0:
+                continue
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 1 and p != b:
+                    goal[b] += flow[p] - goal[p]
+        # Exchange what is below zero with what is fixed and would rise (block pivoting).
+        shift[:] = 0.0
+        for p in range(columns):
+            if goal[p] != flow[p]:
+                for i in range(first[p], first[p + 1]):
+                    shift[pool[i]] += goal[p] - flow[p]
+        wrong, below = 0, 0
+        for k in range(commodities):
+            b = basic[k]
+            if b < 0:
+                continue
+            base = 0.0
+            for i in range(first[b], first[b + 1]):
+                base += length[pool[i]] + bend[pool[i]] * shift[pool[i]]
+            for p in range(own[k], own[k + 1]):
+                if state[p] == 1:
+                    swap[p] = 1 if goal[p] < 0.0 else 0
+                    below += swap[p]
+                else:
+                    total = 0.0
+                    for i in range(first[p], first[p + 1]):
+                        total += length[pool[i]] + bend[pool[i]] * shift[pool[i]]
+                    swap[p] = 1 if total < base - 1e-12 * abs(base) else 0
+                wrong += swap[p]
+        if below == 0 and wrong <= 1 + n // 50:
+            break
+        if wrong < fewest:
+            fewest, chances = wrong, 3
+        elif chances > 0:
+            chances -= 1
+        single = wrong >= fewest and chances == 0
+        for p in range(columns - 1, -1, -1):
+            if swap[p] == 1:
+                state[p] = 1 - state[p]
+                if single:
+                    break
+        for k in range(commodities):  # never all paths of a commodity
+            if basic[k] < 0:
+                continue
+            free, widest = 0, own[k]
+            for p in range(own[k], own[k + 1]):
+                free += state[p]
+                if flow[p] > flow[widest]:
+                    widest = p
+            if free == 0:
+                state[widest] = 1
+    for k in range(commodities):
+        if basic[k] < 0:
+            continue
+        total, rest = 0.0, 0.0
+        for p in range(own[k], own[k + 1]):
+            rest += flow[p]
+            goal[p] = max(0.0, goal[p])
+            total += goal[p]
+        for p in range(own[k], own[k + 1]):
+            goal[p] *= rest / total
+    shift[:] = 0.0
+    for p in range(columns):
+        goal[p] -= flow[p]
+        if goal[p] != 0.0:
+            for i in range(first[p], first[p + 1]):
+                shift[pool[i]] += goal[p]
+    return searched(family, a, lin, c, beta, r, first, pool, flow, f, length, bend, goal, shift)
+
+
+@_compiled
+def searched(
+    family: int,
+    a: Floats,
+    lin: Floats,
+    c: Floats,
+    beta: float,
+    r: float,
+    first: Ints,
+    pool: Ints,
+    flow: Floats,
+    f: Floats,
+    length: Floats,
+    bend: Floats,
+    change: Floats,
+    work: Floats,
+) -> float:
+    """Go along a change as far as the cost falls; returns how fast it falls, 0 if it does not."""
+    links = len(f)
+    descent = 0.0
+    for e in range(links):
+        if work[e] != 0.0:
+            descent += work[e] * length[e]
     if not descent < 0.0:
         return 0.0
     step, low, high = 1.0, 0.0, 1.0
@@ -519,9 +837,9 @@ def newton(
         step = following
         if high - low < 1e-12:
             break
-    for p in range(columns):
-        if x[p] != 0.0:
-            flow[p] = max(0.0, flow[p] + step * x[p])
+    for p in range(len(flow)):
+        if change[p] != 0.0:
+            flow[p] = max(0.0, flow[p] + step * change[p])
     f[:] = load(links, first, pool, flow)
     for e in range(links):
         length[e] = slope(family, a[e], lin[e], c[e], beta, r, f[e])
@@ -554,32 +872,38 @@ def optimise(
     steps: int,
     most: int,
     warm: int,
-) -> tuple[Ints, Ints, Ints, Floats, float, int, int, float, Floats]:
+    memory: Floats,
+    proof: Floats,
+) -> tuple[Ints, Ints, Ints, Floats]:
     """Minimise the cost from given paths, or from none.
 
     `edges` are the shares of capacity above which the cost is continued, from the first tried to
-    the last. Returns the paths, the relative gap, iterations, the number of the edge in force, the
-    least proof of how much of the demands fits, and the lengths that prove it.
+    the last. Returns the paths. `memory` is 0 at first and lets a call with the same
+    arguments and the paths of the last go on where that stopped: its entries are whether it is
+    done, rounds so far, iterations, relative gap, least proof of how much of the demands fits, the
+    number of the edge in force, the least gap, rounds since then, and the factor on sweeps.
+    `proof` takes the lengths that prove it.
     """
     links = len(c)
-    f, length, bend = np.zeros(links), np.zeros(links), np.zeros(links)
+    length, bend = np.zeros(links), np.zeros(links)
     mark = np.zeros(links, np.int64)
-    proof, fitting = np.zeros(links), np.inf
     f = load(links, first, pool, flow)
-    number = 0
-    if family != 2:
+    number, lowest, patience, extra = 0, np.inf, 0, 1
+    begun, iterations, relative, fitting = 0, 0, np.inf, np.inf
+    if memory[1] > 0.0:
+        begun, iterations = int(memory[1]), int(memory[2])
+        relative, fitting, number, lowest = memory[3], memory[4], int(memory[5]), memory[6]
+        patience, extra = int(memory[7]), int(memory[8])
+    elif family != 2 and len(flow) > 0:
         fullest = 0.0
         for e in range(links):
             if c[e] > 0.0:
                 fullest = max(fullest, f[e] / c[e])
-        if len(flow) > 0:
-            while number < len(edges) - 1 and fullest < 0.5 + 0.5 * edges[number]:
-                number += 1
-        if len(flow) > 0:
-            number = max(number, warm)
-    iterations, relative = 0, np.inf
-    lowest, patience, extra = np.inf, 0, 1
-    for turn in range(rounds):
+        while number < len(edges) - 1 and fullest < 0.5 + 0.5 * edges[number]:
+            number += 1
+        number = max(number, warm)
+    done = 0
+    for turn in range(begun, begun + rounds):
         r = edges[number]
         for e in range(links):
             length[e] = slope(family, a[e], lin[e], c[e], beta, r, f[e]) if c[e] > 0.0 else np.inf
@@ -603,18 +927,21 @@ def optimise(
             proof[:] = length
         if family == 2 or fullest <= r:
             if relative <= gap:
+                done = 1
                 break
             if family != 2 and number < len(edges) - 1 and relative < 0.1:
                 number = len(edges) - 1
                 continue
         else:
             if fitting < 1.0 - 1e-9:
+                done = 1
                 break
             # In force only where links overflow: a rough answer is enough to go on from.
             if number < len(edges) - 1 and relative <= 0.02:
                 number += 1
                 continue
             if number == len(edges) - 1 and relative <= gap:
+                done = 1
                 break
         if relative < 0.5 * lowest:
             lowest, patience, extra = relative, 0, 1
@@ -622,11 +949,22 @@ def optimise(
             patience += 1
             if patience % 4 == 0:
                 extra = min(2 * extra, 16)
+        exchanges = 0
+        for k in range(len(rate)):
+            exchanges += max(0, own[k + 1] - own[k] - 1)
+        if exchanges <= _DIRECT:
+            sweep(family, a, lin, c, beta, r, own, first, pool, flow, f, length, bend, mark)
+            iterations += 1
+            falling = direct(
+                family, a, lin, c, beta, r, own, first, pool, flow, f, length, bend, mark,
+                _PIVOTS if exchanges > _FEW else 3 * _PIVOTS,
+                max(_LEAST_DAMPING, _DAMPING * min(1.0, relative)),
+            )  # fmt: skip
+            if falling > 0.0:
+                continue
         for _ in range(steps):
             for _ in range(extra * sweeps):
-                sweep(
-                    family, a, lin, c, beta, r, own, first, pool, flow, f, length, bend, mark
-                )  # fmt: skip
+                sweep(family, a, lin, c, beta, r, own, first, pool, flow, f, length, bend, mark)
                 iterations += 1
             if most > 0 and relative < 0.3:
                 tolerance = min(0.1, max(1e-6, relative**0.5))
@@ -637,7 +975,197 @@ def optimise(
                 iterations += 1
                 if expected <= max(0.02 * relative, 0.1 * gap) * now:
                     break
-    return own, first, pool, flow, relative, iterations, number, fitting, proof
+    memory[0], memory[1], memory[2] = done, begun + rounds, iterations
+    memory[3], memory[4], memory[5], memory[6] = relative, fitting, number, lowest
+    memory[7], memory[8] = patience, extra
+    return own, first, pool, flow
+
+
+@_compiled
+def reached(
+    origin: Ints, destination: Ints, out: Ints, out_link: Ints, head: Ints
+) -> NDArray[np.bool_]:
+    """Return which commodities have a path."""
+    nodes = len(out) - 1
+    seen, waiting = np.full(nodes, -1, np.int64), np.empty(nodes, np.int64)
+    there = np.zeros(len(origin), np.bool_)
+    last = -1
+    for k in range(len(origin)):
+        if origin[k] != last:
+            last = origin[k]
+            seen[last] = k
+            mark = k
+            waiting[0] = last
+            size = 1
+            while size > 0:
+                size -= 1
+                node = waiting[size]
+                for i in range(out[node], out[node + 1]):
+                    to = head[out_link[i]]
+                    if seen[to] != mark:
+                        seen[to] = mark
+                        waiting[size] = to
+                        size += 1
+        there[k] = seen[destination[k]] == mark
+    return there
+
+
+@_compiled
+def carried(
+    order: Ints,
+    origin: Ints,
+    destination: Ints,
+    rate: Floats,
+    tail: Ints,
+    head: Ints,
+    c: Floats,
+    own: Ints,
+    first: Ints,
+    pool: Ints,
+    flow: Floats,
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Return earlier paths as far as they still lead from end to end, with the rates of now.
+
+    Earlier paths are in the order of demands, `order` says which of them are wanted.
+    """
+    count = len(order)
+    new_own = np.zeros(count + 1, np.int64)
+    new_first = np.zeros(len(flow) + 1, np.int64)
+    new_pool = np.empty(len(pool), np.int64)
+    new_flow = np.empty(len(flow))
+    columns, used = 0, 0
+    for k in range(count):
+        number, total = order[k], 0.0
+        for p in range(own[number], own[number + 1]):
+            at, good = origin[k], flow[p] > 0.0 and flow[p] < np.inf
+            for i in range(first[p], first[p + 1]):
+                e = pool[i]
+                if e < 0 or e >= len(c) or c[e] <= 0.0 or tail[e] != at:
+                    good = False
+                    break
+                at = head[e]
+            if good and at == destination[k]:
+                for i in range(first[p], first[p + 1]):
+                    new_pool[used] = pool[i]
+                    used += 1
+                new_flow[columns] = flow[p]
+                total += flow[p]
+                columns += 1
+                new_first[columns] = used
+        for p in range(new_own[k], columns):
+            new_flow[p] *= rate[k] / total
+        new_own[k + 1] = columns
+    return (
+        new_own,
+        new_first[: columns + 1].copy(),
+        new_pool[:used].copy(),
+        new_flow[:columns].copy(),
+    )
+
+
+@_compiled
+def finish(
+    family: int,
+    a: Floats,
+    lin: Floats,
+    c: Floats,
+    beta: float,
+    head: Ints,
+    out: Ints,
+    out_link: Ints,
+    origin: Ints,
+    destination: Ints,
+    rate: Floats,
+    own: Ints,
+    first: Ints,
+    pool: Ints,
+    flow: Floats,
+    gap: float,
+    trace: float,
+    full: float,
+) -> tuple[Floats, Floats, float, float, float, float]:
+    """Drop traces if the gap allows; path and link flows, cost, Σ length·flow, best, utilisation.
+
+    A trace is what carries less than that part of its commodity.
+    """
+    f = load(len(c), first, pool, flow)
+    cost, now, best, fullest = judge(
+        family, a, lin, c, beta, head, out, out_link, origin, destination, rate, f
+    )
+    kept = flow.copy()
+    traces = False
+    for k in range(len(rate)):
+        total = 0.0
+        for p in range(own[k], own[k + 1]):
+            if kept[p] < trace * rate[k]:
+                kept[p] = 0.0
+                traces = True
+            total += kept[p]
+        for p in range(own[k], own[k + 1]):
+            kept[p] *= rate[k] / total
+    if traces and (family == 2 or fullest < full):
+        other = load(len(c), first, pool, kept)
+        result = judge(
+            family, a, lin, c, beta, head, out, out_link, origin, destination, rate, other
+        )
+        if result[1] - result[2] <= max(gap * result[1], now - best):
+            return kept, other, result[0], result[1], result[2], result[3]
+    return flow, f, cost, now, best, fullest
+
+
+@_compiled
+def arranged(
+    order: Ints, demands: int, own: Ints, first: Ints, pool: Ints, flow: Floats
+) -> tuple[Ints, Ints, Ints, Floats]:
+    """Return the paths that carry something in the order of demands, the largest flow first."""
+    place = np.full(demands, -1, np.int64)
+    for k in range(len(order)):
+        place[order[k]] = k
+    new_own = np.zeros(demands + 1, np.int64)
+    new_first = np.zeros(len(flow) + 1, np.int64)
+    new_pool = np.empty(len(pool), np.int64)
+    new_flow = np.empty(len(flow))
+    picked = np.empty(len(flow), np.int64)
+    columns, used = 0, 0
+    for number in range(demands):
+        k = place[number]
+        if k >= 0:
+            size = 0
+            for p in range(own[k], own[k + 1]):
+                if flow[p] > 0.0:
+                    i = size
+                    while i > 0 and before(p, picked[i - 1], first, pool, flow):
+                        picked[i] = picked[i - 1]
+                        i -= 1
+                    picked[i] = p
+                    size += 1
+            for j in range(size):
+                p = picked[j]
+                for i in range(first[p], first[p + 1]):
+                    new_pool[used] = pool[i]
+                    used += 1
+                new_flow[columns] = flow[p]
+                columns += 1
+                new_first[columns] = used
+        new_own[number + 1] = columns
+    return (
+        new_own,
+        new_first[: columns + 1].copy(),
+        new_pool[:used].copy(),
+        new_flow[:columns].copy(),
+    )
+
+
+@_compiled
+def before(p: int, q: int, first: Ints, pool: Ints, flow: Floats) -> bool:
+    """Return whether a path comes before another: larger flow, then lower links."""
+    if flow[p] != flow[q]:
+        return bool(flow[p] > flow[q])
+    for i in range(min(first[p + 1] - first[p], first[q + 1] - first[q])):
+        one, other = pool[first[p] + i], pool[first[q] + i]
+        if one != other:
+            return bool(one < other)
+    return bool(first[p + 1] - first[p] < first[q + 1] - first[q])
 
 
 @_compiled

@@ -9,7 +9,7 @@ from fdm.network import Demand, Network
 from fdm.paths import settled
 from fdm.routing import FITS, Routing, link_flows
 from fdm.shortest import Path, shortest_paths
-from fdm.solution import PathFlow, Solution, mean_delays
+from fdm.solution import Solution, as_path_flows, mean_delays
 
 
 def limit_paths(
@@ -90,6 +90,7 @@ def limit_paths(
     ]
     certificate = certify(network, taken, flow, delay)
     packets_per_s = sum(admitted_bps) / delay.packet_bits
+    path_flows = as_path_flows(routing)
     return dataclasses.replace(
         solution,
         feasible=solution.feasible and min(over, default=1.0) == 1.0,
@@ -98,16 +99,11 @@ def limit_paths(
         lower_bound=certificate.lower_bound,
         relative_gap=certificate.relative_gap,
         mean_packet_delay_s=certificate.gamma_T / packets_per_s if packets_per_s > 0.0 else 0.0,
-        path_flows=tuple(
-            tuple(
-                PathFlow(path, rate)
-                for path, rate in sorted(paths.items(), key=lambda item: (-item[1], item[0]))
-            )
-            for paths in routing
-        ),
+        path_flows=path_flows,
         link_flows_bps=tuple(flow),
         admitted_bps=admitted_bps,
-        demand_delay_s=mean_delays(routing, delay.latencies(network, flow)),
+        demand_delay_s=mean_delays(path_flows, delay.latencies(network, flow)),
+        columns=None,
     )
 
 

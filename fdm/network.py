@@ -1,6 +1,7 @@
 """The problem: links with a capacity and a propagation delay, and the demands on them."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_MOST = sys.float_info.max
+"""Beyond it a whole number is no float."""
 
 Node = Hashable
 """A node's name: a string, a number, anything that can be a dictionary key."""
@@ -93,6 +97,8 @@ class Network:
     nodes: tuple[Node, ...]
     links: tuple[Link, ...]
     index: dict[Node, int] = field(repr=False, compare=False)
+    ends: tuple[tuple[int, int], ...] = field(repr=False, compare=False)
+    """Tail and head of every link, by position."""
     outgoing: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False, compare=False)
     """For each node by position: (link, head) of every link that leaves it and is up."""
 
@@ -104,20 +110,26 @@ class Network:
             twice, _ = Counter(self.nodes).most_common(1)[0]
             raise ValueError(f"node {twice!r} is there twice")
         outgoing: list[list[tuple[int, int]]] = [[] for _ in self.nodes]
-        for number, link in enumerate(self.links):
-            for end in (link.tail, link.head):
-                if end not in index:
-                    raise ValueError(f"link {number} ends at {end!r}, which is no node")
-            for name in ("capacity_bps", "delay_s"):
-                value = getattr(link, name)
-                if not 0.0 <= value < math.inf:
-                    raise ValueError(
-                        f"{name} of link {number} ({link.tail!r} to {link.head!r}) must be a "
-                        f"finite number, 0 or more, not {value!r}"
-                    )
-            if link.capacity_bps > 0.0:
-                outgoing[index[link.tail]].append((number, index[link.head]))
+        ends: list[tuple[int, int]] = []
+        for number, (tail, head, capacity_bps, delay_s) in enumerate(self.links):
+            if tail not in index or head not in index:
+                end = head if tail in index else tail
+                raise ValueError(f"link {number} ends at {end!r}, which is no node")
+            if not (0.0 <= capacity_bps < _MOST and 0.0 <= delay_s < _MOST):
+                name, value = (
+                    ("delay_s", delay_s)
+                    if 0.0 <= capacity_bps < _MOST
+                    else ("capacity_bps", capacity_bps)
+                )
+                raise ValueError(
+                    f"{name} of link {number} ({tail!r} to {head!r}) must be a "
+                    f"finite number, 0 or more, not {value!r}"
+                )
+            ends.append((index[tail], index[head]))
+            if capacity_bps > 0.0:
+                outgoing[index[tail]].append((number, index[head]))
         object.__setattr__(self, "index", index)
+        object.__setattr__(self, "ends", tuple(ends))
         object.__setattr__(self, "outgoing", tuple(map(tuple, outgoing)))
 
     @cached_property
@@ -125,15 +137,15 @@ class Network:
         """The same as arrays, made when first asked for."""
         import numpy as np
 
-        index = self.index
-        leaving = [[link for link, _ in links] for links in self.outgoing]
-        return Arrays(
-            np.array([index[link.tail] for link in self.links], dtype=np.int64),
-            np.array([index[link.head] for link in self.links], dtype=np.int64),
-            np.array([link.capacity_bps for link in self.links], dtype=np.float64),
-            np.cumsum([0, *map(len, leaving)], dtype=np.int64),
-            np.array([link for links in leaving for link in links], dtype=np.int64),
-        )
+        ends = np.array(self.ends, dtype=np.int64).reshape(-1, 2)
+        capacity = np.array([link[2] for link in self.links], dtype=np.float64)
+        tail, head = ends[:, 0].copy(), ends[:, 1].copy()
+        order = np.argsort(tail, kind="stable")
+        out_link = order[capacity[order] > 0.0]
+        leaving = np.bincount(tail[out_link], minlength=len(self.nodes))
+        out = np.zeros(len(self.nodes) + 1, dtype=np.int64)
+        np.cumsum(leaving, out=out[1:])
+        return Arrays(tail, head, capacity, out, out_link)
 
     def reachable(self, origin: Node) -> set[Node]:
         """Return the nodes that a node has a path to, itself included."""

@@ -1,20 +1,24 @@
 """The fast method: column generation, gradient projection and Newton steps, compiled.
 
 The loops are in `fdm.kernels`; here is what they are given and what is made of it. Numba compiles
-them once for each machine and keeps the result; `prepare` does that ahead of time, and `prepared`
-tells without loading anything.
+them once for each machine and keeps the result; `prepare` does that ahead of time, and `usable`
+tells whether it was done without loading anything.
 """
 
-import importlib.util
+import itertools
+import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fdm.certificate import Certificate
-from fdm.delay import Delay, Kleinrock
+from fdm.compilation import available, prepared, remember
+from fdm.delay import Delay, Kleinrock, Terms
 from fdm.network import Demand, Link, Network
+from fdm.progress import SILENT, Reporter
 from fdm.routing import FITS, Routing
+from fdm.shortest import Path
+from fdm.solution import Columns, PathFlow
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,11 +31,41 @@ _WARM_EDGE = 4
 """The first of them when there are paths to begin with."""
 
 _SWEEPS, _STEPS, _CONJUGATE = 8, 10, 40
-"""Sweeps of gradient projection before a Newton step, such steps before paths are added, and
-conjugate gradient iterations within one."""
+"""Sweeps of gradient projection before a Newton step by conjugate gradients, such steps before
+paths are added, and conjugate gradient iterations within one."""
 
 _TRACE = 1e-7
 """Share of a demand on a path that is left out if the gap allows."""
+
+_UNINTERRUPTED = 200_000
+"""Links times demands up to which a solve is over before anyone would want to know how it goes."""
+
+
+class Compact(NamedTuple):
+    """A problem as arrays.
+
+    Attributes
+    ----------
+    terms : tuple
+        Family, coefficients a and l of every link, capacities, and β; see `fdm.delay.Terms`.
+    ends : tuple of array
+        Tail and head of every link, and the links that leave every node; see `fdm.network.Arrays`.
+    order : array of int
+        The demands above 0 that have a path, by position, in order of their origin.
+    commodities : tuple of array
+        Their origins, destinations and rates.
+    demands : int
+        Number of all demands.
+    cut_off : tuple of int
+        Demands above 0 that have no path.
+    """
+
+    terms: tuple[Any, ...]
+    ends: tuple[Any, ...]
+    order: "NDArray[np.int64]"
+    commodities: tuple[Any, ...]
+    demands: int
+    cut_off: tuple[int, ...]
 
 
 class Found(NamedTuple):
@@ -39,8 +73,10 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    routing : Routing
-        Path flows for all of every demand.
+    columns : Columns
+        Path flows for all of every demand that has a path.
+    link_flows : array of float
+        Flow of every link in bit/s.
     fits : bool
         Whether they fit the capacities.
     bound : float
@@ -49,31 +85,26 @@ class Found(NamedTuple):
         Lengths of the links that prove it.
     iterations : int
         Sweeps and Newton steps.
-    relative_gap : float
-        Of flows that fit, worked out from the link flows alone.
+    objective, excess, relative_gap : float
+        D, Σ length·(f − v) and that by Σ length·f, worked out from the link flows alone.
     """
 
-    routing: Routing
+    columns: Columns
+    link_flows: "NDArray[np.float64]"
     fits: bool
     bound: float
     proof: tuple[float, ...]
     iterations: int
+    objective: float
+    excess: float
     relative_gap: float
 
 
-def prepared() -> bool:
-    """Return whether the compiled loops can be loaded without compiling."""
-    source = FilePath(__file__).with_name("kernels.py")
-    written = source.stat().st_mtime
-    return any(
-        index.stat().st_mtime >= written
-        for index in (source.parent / "__pycache__").glob("kernels.optimise-*.nbi")
-    )
+def _loops() -> Any:
+    """Return the compiled loops; their arguments come as tuples, which types cannot follow."""
+    from fdm import kernels
 
-
-def available() -> bool:
-    """Return whether Numba is installed."""
-    return importlib.util.find_spec("numba") is not None
+    return kernels
 
 
 def usable() -> bool:
@@ -84,102 +115,158 @@ def usable() -> bool:
 def prepare() -> None:
     """Compile the loops and keep the result, which takes the better part of a minute once."""
     network = Network("ab", [Link("a", "b", 1.0, 1.0)])
-    found = path_flows(network, [Demand("a", "b", 0.5)], Kleinrock(1.0))
-    certify_compiled(network, [Demand("a", "b", 0.5)], [0.5], Kleinrock(1.0))
-    settled(network, Kleinrock(1.0), found.routing)
+    delay, demands = Kleinrock(1.0), [Demand("a", "b", 0.5)]
+    problem = compact(network, demands, delay.terms(network))
+    found = path_flows(problem)
+    path_flows(problem, found.columns)
+    certify_compiled(network, demands, [0.5], delay)
+    settled(network, delay, routing_of(found.columns))
+    remember()
+
+
+def compact(network: Network, demands: Sequence[Demand], terms: Terms) -> Compact:
+    """Return a problem as arrays.
+
+    Raises
+    ------
+    ValueError
+        If a demand makes no sense.
+    """
+    import numpy as np
+
+    kernels = _loops()
+    index, arrays = network.index, network.arrays
+    try:
+        origin = np.array([index[demand[0]] for demand in demands], dtype=np.int64)
+        destination = np.array([index[demand[1]] for demand in demands], dtype=np.int64)
+        rate = np.array([demand[2] for demand in demands], dtype=np.float64)
+        good = bool(((rate >= 0.0) & (rate < math.inf) & (origin != destination)).all())
+    except (KeyError, TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        network.check(demands)
+    order = np.argsort(origin, kind="stable")
+    origin, destination, rate = origin[order], destination[order], rate[order]
+    sending = rate > 0.0
+    there = kernels.reached(origin, destination, arrays.out, arrays.out_link, arrays.head)
+    cut_off = sending & ~there
+    cut = tuple(order[cut_off].tolist()) if cut_off.any() else ()
+    if not (sending & there).all():
+        kept = sending & there
+        order, origin, destination, rate = (
+            order[kept], origin[kept], destination[kept], rate[kept],
+        )  # fmt: skip
+    return Compact(
+        (
+            terms.family,
+            np.array(terms.scale, dtype=np.float64),
+            np.array(terms.linear, dtype=np.float64),
+            arrays.capacity,
+            terms.beta,
+        ),
+        (arrays.tail, arrays.head, arrays.out, arrays.out_link),
+        order,
+        (origin, destination, rate),
+        len(demands),
+        cut,
+    )
 
 
 def path_flows(
-    network: Network,
-    demands: Sequence[Demand],
-    delay: Delay,
-    routing: Routing | None = None,
+    problem: Compact,
+    start: Columns | None = None,
     gap: float = 1e-9,
     rounds: int = 300,
+    report: Reporter = SILENT,
 ) -> Found:
-    """Minimise over path flows, from an earlier routing or from none.
+    """Minimise over path flows, from earlier ones or from none.
 
     Parameters
     ----------
-    network, demands, delay
-        The problem; every demand above 0 has a path.
-    routing : Routing, optional
-        Paths to begin with.
+    problem : Compact
+        The problem.
+    start : Columns, optional
+        Paths to begin with, of the same demands in the same order.
     gap : float
         Relative gap at which to stop.
     rounds : int
         How often paths are added at most.
+    report : Reporter, optional
+        Told how far it has come.
     """
     import numpy as np
 
-    from fdm import kernels
+    kernels = _loops()
+    tail, head, out, out_link = problem.ends
+    capacity = problem.terms[3]
+    bounded = problem.terms[0] == 2
+    columns: tuple[Any, ...]
+    if start is not None and len(start.own) == problem.demands + 1:
+        columns = kernels.carried(problem.order, *problem.commodities, tail, head, capacity, *start)
+    else:
+        columns = (
+            np.zeros(len(problem.order) + 1, dtype=np.int64), np.zeros(1, dtype=np.int64),
+            np.zeros(0, dtype=np.int64), np.zeros(0),
+        )  # fmt: skip
+    memory, proof = np.zeros(9), np.zeros(len(capacity))
+    edges = np.array(_EDGES)
+    interrupted = report and len(capacity) * len(problem.order) > _UNINTERRUPTED
+    at_once = 1 if interrupted else rounds
+    while not memory[0] and memory[1] < rounds:
+        columns = kernels.optimise(
+            *problem.terms, *problem.ends, *problem.commodities, *columns,
+            edges, gap, at_once, _SWEEPS, _STEPS, _CONJUGATE, _WARM_EDGE, memory, proof,
+        )  # fmt: skip
+        report(int(memory[2]), float(memory[6]))
+    own, first, pool, flow = columns
+    flow, link_flows, objective, now, best, fullest = kernels.finish(
+        *problem.terms, head, out, out_link, *problem.commodities, *columns, gap, _TRACE, FITS
+    )
+    excess, fits = max(0.0, now - best), bounded or fullest < FITS
+    return Found(
+        Columns(*kernels.arranged(problem.order, problem.demands, own, first, pool, flow)),
+        link_flows,
+        fits,
+        float(memory[4]),
+        () if fits else tuple(proof.tolist()),
+        int(memory[2]),
+        objective,
+        excess,
+        excess / now if now > 0.0 else 0.0,
+    )
 
-    family, scale, linear, beta = delay.terms(network)
-    arrays = network.arrays
-    index = network.index
-    sending = sorted(
-        (number for number, demand in enumerate(demands) if demand.rate_bps > 0.0),
-        key=lambda number: index[demands[number].origin],
-    )
-    origin = np.array([index[demands[number].origin] for number in sending], dtype=np.int64)
-    destination = np.array(
-        [index[demands[number].destination] for number in sending], dtype=np.int64
-    )
-    rate = np.array([demands[number].rate_bps for number in sending], dtype=np.float64)
+
+def by_demand(columns: Columns) -> tuple[tuple[PathFlow, ...], ...]:
+    """Return path flows as `fdm.Solution` has them."""
+    own, first, pool, flow = [part.tolist() for part in columns]
+    paths = [tuple(pool[a:b]) for a, b in itertools.pairwise(first)]
+    flows = list(map(PathFlow, paths, flow))
+    return tuple([tuple(flows[a:b]) for a, b in itertools.pairwise(own)])
+
+
+def routing_of(columns: Columns) -> Routing:
+    """Return path flows as a routing."""
+    return [dict(flows) for flows in by_demand(columns)]
+
+
+def columns_of(routing: "Sequence[Sequence[tuple[Path, float]]]") -> Columns:
+    """Return path flows as arrays."""
+    import numpy as np
+
     own, first = [0], [0]
     links: list[int] = []
     flows: list[float] = []
-    for number in sending:
-        if routing is not None:
-            for path, path_flow in routing[number].items():
-                links.extend(path)
-                first.append(len(links))
-                flows.append(path_flow)
+    for paths in routing:
+        for path, rate in paths:
+            links.extend(path)
+            first.append(len(links))
+            flows.append(rate)
         own.append(len(flows))
-    a = np.array(scale, dtype=np.float64)
-    lin = np.array(linear, dtype=np.float64)
-    new_own, new_first, pool, flow, _, iterations, _, bound, proof = kernels.optimise(
-        family, a, lin, arrays.capacity, beta, arrays.tail, arrays.head,
-        arrays.out, arrays.out_link, origin, destination, rate,
-        np.array(own, dtype=np.int64), np.array(first, dtype=np.int64),
-        np.array(links, dtype=np.int64), np.array(flows, dtype=np.float64),
-        np.array(_EDGES), gap, rounds, _SWEEPS, _STEPS, _CONJUGATE, _WARM_EDGE,
-    )  # fmt: skip
-    ends_and_rates = (origin, destination, rate)
-    roads = (family, a, lin, arrays.capacity, beta, arrays.head, arrays.out, arrays.out_link)
-
-    def judged(flow: "NDArray[np.float64]") -> tuple[float, float]:
-        """Return the relative gap and the utilisation."""
-        on_links = kernels.load(len(a), new_first, pool, flow)
-        _, now, best, fullest = kernels.judge(*roads, *ends_and_rates, on_links)
-        return max(0.0, now - best) / now if now > 0.0 else 0.0, fullest
-
-    relative_gap, fullest = judged(flow)
-    owner = np.repeat(np.arange(len(rate)), np.diff(new_own))
-    traces = flow < _TRACE * rate[owner]
-    if bool(traces.any()) and (delay.bounded or fullest < FITS):
-        kept = np.where(traces, 0.0, flow)
-        kept *= (rate / np.add.reduceat(kept, new_own[:-1]))[owner]
-        without = judged(kept)
-        if without[0] <= max(gap, relative_gap):
-            flow, (relative_gap, fullest) = kept, without
-    fits = delay.bounded or fullest < FITS
-    found: Routing = [{} for _ in demands]
-    at, rates, ends = pool.tolist(), flow.tolist(), new_first.tolist()
-    bounds = new_own.tolist()
-    for position, number in enumerate(sending):
-        found[number] = {
-            tuple(at[ends[p] : ends[p + 1]]): rates[p]
-            for p in range(bounds[position], bounds[position + 1])
-            if rates[p] > 0.0
-        }
-    return Found(
-        found,
-        fits,
-        bound,
-        tuple(proof.tolist()),
-        iterations,
-        relative_gap,
+    return Columns(
+        np.array(own, dtype=np.int64),
+        np.array(first, dtype=np.int64),
+        np.array(links, dtype=np.int64),
+        np.array(flows, dtype=np.float64),
     )
 
 
@@ -189,21 +276,11 @@ def certify_compiled(
     """Return what `fdm.certify` returns, sooner on larger networks."""
     import numpy as np
 
-    from fdm import kernels
-
-    family, scale, linear, beta = delay.terms(network)
-    arrays, index = network.arrays, network.index
-    sending = sorted(
-        [(index[o], index[d], rate) for o, d, rate in demands if rate > 0.0],
-        key=lambda one: one[0],
-    )
-    columns = list(zip(*sending, strict=True)) or [(), (), ()]
+    kernels = _loops()
+    problem = compact(network, demands, delay.terms(network))
     objective, now, best, _ = kernels.judge(
-        family, np.array(scale, dtype=np.float64), np.array(linear, dtype=np.float64),
-        arrays.capacity, beta, arrays.head, arrays.out, arrays.out_link,
-        np.array(columns[0], dtype=np.int64), np.array(columns[1], dtype=np.int64),
-        np.array(columns[2], dtype=np.float64), np.array(flow, dtype=np.float64),
-    )  # fmt: skip
+        *problem.terms, *problem.ends[1:], *problem.commodities, np.array(flow, dtype=np.float64)
+    )
     excess = max(0.0, now - best)
     total = delay.total(network, flow) if delay.equilibrium else objective
     return Certificate(total, objective, objective - excess, excess / now if now > 0.0 else 0.0)
@@ -216,26 +293,15 @@ def settled(network: Network, delay: Delay, routing: Routing, gap: float = 1e-9)
     """
     import numpy as np
 
-    from fdm import kernels
-
+    kernels = _loops()
     family, scale, linear, beta = delay.terms(network)
-    own, first = [0], [0]
-    links: list[int] = []
-    flows: list[float] = []
-    for paths in routing:
-        for path, rate in paths.items():
-            links.extend(path)
-            first.append(len(links))
-            flows.append(rate)
-        own.append(len(flows))
-    flow = np.array(flows, dtype=np.float64)
+    columns = columns_of([tuple(paths.items()) for paths in routing])
     kernels.settle(
         family, np.array(scale, dtype=np.float64), np.array(linear, dtype=np.float64),
-        network.arrays.capacity, beta, np.array(own, dtype=np.int64),
-        np.array(first, dtype=np.int64), np.array(links, dtype=np.int64), flow,
+        network.arrays.capacity, beta, *columns,
         np.array(_EDGES), gap, 300, _SWEEPS, _CONJUGATE,
     )  # fmt: skip
-    rates = iter(flow.tolist())
+    rates = iter(columns.flow.tolist())
     best: Routing = []
     for paths in routing:
         rates_here = [next(rates) for _ in paths]

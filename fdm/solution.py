@@ -3,9 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fdm.shortest import Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class PathFlow(NamedTuple):
@@ -21,6 +25,25 @@ class PathFlow(NamedTuple):
 
     path: Path
     rate_bps: float
+
+
+class Columns(NamedTuple):
+    """Path flows as arrays: column p is a path.
+
+    Attributes
+    ----------
+    own : array of int
+        Demand k owns the columns ``own[k]`` to ``own[k + 1]``.
+    first, pool : array of int
+        Column p has the links ``pool[first[p]:first[p + 1]]``.
+    flow : array of float
+        Its rate in bit/s.
+    """
+
+    own: "NDArray[np.int64]"
+    first: "NDArray[np.int64]"
+    pool: "NDArray[np.int64]"
+    flow: "NDArray[np.float64]"
 
 
 @dataclass(frozen=True)
@@ -64,6 +87,8 @@ class Solution:
         Link lengths behind `fitting_share`; empty where the demands fit.
     solve_time_s : float
         Wall time of the solve.
+    columns : Columns or None
+        The same as `path_flows` for the compiled loops, which start from it sooner.
     """
 
     feasible: bool
@@ -82,6 +107,7 @@ class Solution:
     demand_delay_s: tuple[float, ...] = ()
     proof: tuple[float, ...] = ()
     solve_time_s: float = field(default=0.0, compare=False)
+    columns: Columns | None = field(default=None, compare=False, repr=False)
 
     @property
     def cut_bps(self) -> tuple[float, ...]:
@@ -121,18 +147,33 @@ class Solution:
         }
 
 
+def as_path_flows(routing: Sequence[Mapping[Path, float]]) -> tuple[tuple[PathFlow, ...], ...]:
+    """Return a routing as `Solution.path_flows`: of each demand, the largest rate first."""
+    return tuple(
+        [
+            tuple(
+                [
+                    PathFlow(path, rate)
+                    for path, rate in sorted(paths.items(), key=lambda item: (-item[1], item[0]))
+                ]
+            )
+            for paths in routing
+        ]
+    )
+
+
 def mean_delays(
-    routing: Sequence[Mapping[Path, float]], latencies: Sequence[float]
+    path_flows: Sequence[Sequence[PathFlow]], latencies: Sequence[float]
 ) -> tuple[float, ...]:
     """Return the mean delay of every demand, given its path flows and the delay of every link.
 
     It is 0 where nothing is sent.
     """
     delays = []
-    for paths in routing:
-        carried = sum(paths.values())
-        weighted = 0.0
-        for path, rate in paths.items():
+    for flows in path_flows:
+        carried = weighted = 0.0
+        for path, rate in flows:
+            carried += rate
             weighted += rate * sum([latencies[link] for link in path])
         delays.append(weighted / carried if carried > 0.0 else 0.0)
     return tuple(delays)

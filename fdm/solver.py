@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 from fdm.admission import largest_fitting, max_min
 from fdm.certificate import Certificate, certify, largest_share
-from fdm.delay import QUEUE, Delay, Kleinrock
+from fdm.compilation import available, prepared
+from fdm.delay import QUEUE, Delay, Kleinrock, Terms
 from fdm.fairness import shared
 from fdm.flow_deviation import Start, phase_1, phase_2
 from fdm.network import Demand, Network, Node
 from fdm.progress import Progress, Reporter
 from fdm.routing import FITS, Routing, all_or_nothing, link_flows, restored, scaled, utilisation
 from fdm.shortest import shortest_paths
-from fdm.solution import PathFlow, Solution, mean_delays
+from fdm.solution import Solution, as_path_flows, mean_delays
 
 _IMAGINARY_S = (100.0, 1e5, 1e8)
 """Lengths of the imaginary path, in seconds, for demands that may not fit."""
@@ -139,15 +140,21 @@ def solve(
         raise ValueError(f"gap must be 0 or more, not {gap!r}")
     if not 0.0 < capacity_share < 1.0:
         raise ValueError(f"capacity_share must be above 0 and below 1, not {capacity_share!r}")
-    network.check(demands)
     if delay is None:
         delay = Kleinrock(packet_bits, kappa if isinstance(kappa, float | int) else tuple(kappa))
-    family = delay.terms(network).family
-    if method == "interior point" and family != QUEUE:
+    terms = delay.terms(network)
+    if method == METHODS[2] and terms.family != QUEUE:
         raise ValueError("the interior point knows neither roads nor user equilibria")
-
+    report = Reporter(progress)
+    if method == METHODS[3] or (
+        method == METHODS[0] and _compiled(len(network.links) * len(demands), terms.family)
+    ):
+        return _by_path_flows(
+            _Problem(network, demands, delay, gap, iterations, admission, capacity_share, report),
+            terms, start, clock,
+        )  # fmt: skip
+    network.check(demands)
     connected, cut_off = _connected(network, demands)
-    work = len(network.links) * len(demands)
     if not any(demand.rate_bps > 0.0 for demand in connected):
         found = _Found([{} for _ in demands], connected, True, 0, METHODS[1])
     else:
@@ -155,13 +162,9 @@ def solve(
         if carried is not None:
             carried = shared(network, connected, carried)
         problem = _Problem(
-            network, connected, delay, gap, iterations, admission, capacity_share,
-            Reporter(progress),
-        )  # fmt: skip
-        if method == "path flows" or (method == "auto" and _compiled(work, family)):
-            found = _by_path_flows(problem, carried)
-        else:
-            found = _by_deviation(problem, carried, method)
+            network, connected, delay, gap, iterations, admission, capacity_share, report
+        )
+        found = _by_deviation(problem, carried, method)
     return _answer(network, demands, delay, gap, found, cut_off, clock)
 
 
@@ -175,9 +178,7 @@ def _compiled(work: int, family: int) -> bool:
         return True
     if work <= _TINY:
         return False
-    from fdm import paths
-
-    return paths.usable() or (paths.available() and (work > _COMPILE or family != QUEUE))
+    return prepared() or (available() and (work > _COMPILE or family != QUEUE))
 
 
 def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand], bool]:
@@ -225,46 +226,86 @@ class _Found(NamedTuple):
     proof: tuple[float, ...] = ()
 
 
-def _by_path_flows(problem: _Problem, routing: Routing | None) -> _Found:
-    from fdm.paths import path_flows
+def _by_path_flows(
+    problem: _Problem, terms: Terms, start: Solution | None, clock: float
+) -> Solution:
+    """Solve with the compiled loops; cut what does not fit, and call for help where they stall."""
+    from fdm import paths
 
     network, demands, delay, gap, iterations, *_ = problem
-    found = path_flows(network, demands, delay, routing, 0.5 * gap, iterations)
-    if found.fits and found.relative_gap <= gap:
-        return _Found(found.routing, demands, True, found.iterations, METHODS[3], found.bound)
-    if found.fits and (delay.bounded or delay.equilibrium or iterations < _PATIENT):
-        return _Found(found.routing, demands, True, found.iterations, METHODS[3], found.bound)
+    report = problem.report
+    compact = paths.compact(network, demands, terms)
+    columns = None
+    if start is not None:
+        columns = start.columns if start.columns is not None else paths.columns_of(start.path_flows)
+    found = paths.path_flows(compact, columns, 0.5 * gap, iterations, report)
+    admitted: Sequence[Demand] = demands
+    if compact.cut_off:
+        connected = list(demands)
+        for number in compact.cut_off:
+            connected[number] = connected[number]._replace(rate_bps=0.0)
+        admitted = connected
+    fits, bound, steps = True, found.bound, found.iterations
+    proof: tuple[float, ...] = ()
     if not found.fits and found.bound < FITS:
-        return _cut(problem, found.bound, found.proof, found.iterations, METHODS[3])
-    rescued = _by_deviation(
-        problem,
-        found.routing if found.fits else None,
-        "flow deviation" if delay.equilibrium else "interior point",
+        fits, proof = False, found.proof
+        inner = problem._replace(demands=admitted)
+        if problem.admission == "proportional":
+            _, bound, proof = largest_fitting(network, admitted, bound, proof)
+        admitted = inner.admitted(bound * problem.capacity_share)
+        found = paths.path_flows(
+            paths.compact(network, admitted, terms), None, 0.5 * gap, iterations, report
+        )
+        steps += found.iterations
+    stalled = not found.fits or found.relative_gap > gap
+    if stalled and not (found.fits and (delay.bounded or delay.equilibrium)):
+        rescued = _by_deviation(
+            problem._replace(demands=admitted),
+            paths.routing_of(found.columns) if found.fits else None,
+            METHODS[1] if delay.equilibrium else METHODS[2],
+        )
+        if fits:
+            bound, proof = rescued.bound, rescued.proof
+        rescued = rescued._replace(
+            fits=fits and rescued.fits, bound=bound, proof=proof, iterations=steps
+        )
+        return _answer(network, demands, delay, gap, rescued, bool(compact.cut_off), clock)
+    if _alike(admitted):
+        as_found = _Found(
+            paths.routing_of(found.columns), admitted, fits, steps, METHODS[3], bound, proof
+        )
+        return _answer(network, demands, delay, gap, as_found, bool(compact.cut_off), clock)
+    flow = found.link_flows.tolist()
+    rates = tuple([demand.rate_bps for demand in admitted])
+    packets_per_s = sum(rates) / delay.packet_bits
+    gamma_T = delay.total(network, flow) if delay.equilibrium else found.objective
+    path_flows = paths.by_demand(found.columns)
+    return Solution(
+        feasible=fits and not compact.cut_off,
+        gamma_T=gamma_T,
+        mean_packet_delay_s=gamma_T / packets_per_s if packets_per_s > 0.0 else 0.0,
+        lower_bound=found.objective - found.excess,
+        relative_gap=found.relative_gap,
+        iterations=steps,
+        method=METHODS[3],
+        path_flows=path_flows,
+        link_flows_bps=tuple(flow),
+        admitted_bps=rates,
+        fitting_share=bound if bound < math.inf else None,
+        objective=found.objective,
+        offered_bps=rates if admitted is demands else tuple([one.rate_bps for one in demands]),
+        demand_delay_s=mean_delays(path_flows, delay.latencies(network, flow)),
+        proof=proof,
+        solve_time_s=time.perf_counter() - clock,
+        columns=found.columns,
     )
-    return rescued._replace(iterations=rescued.iterations + found.iterations)
 
 
-_PATIENT = 100
-
-
-def _cut(
-    problem: _Problem, bound: float, proof: tuple[float, ...], iterations: int, method: str
-) -> _Found:
-    """Solve what is let in of demands that do not fit."""
-    if problem.admission == "proportional":
-        _, bound, proof = largest_fitting(problem.network, problem.demands, bound, proof)
-    admitted = problem.admitted(bound * problem.capacity_share)
-    inner = problem._replace(demands=admitted)
-    if not any(demand.rate_bps > 0.0 for demand in admitted):
-        return _Found([{} for _ in admitted], admitted, False, iterations, method, bound, proof)
-    found = (
-        _by_path_flows(inner, None)
-        if method == METHODS[3]
-        else _by_deviation(inner, None, "auto" if method == METHODS[1] else method)
-    )
-    return found._replace(
-        fits=False, bound=bound, proof=proof, iterations=iterations + found.iterations
-    )
+def _alike(demands: Sequence[Demand]) -> bool:
+    """Return whether any demands can have equal ends or rates, see `fdm.fairness`."""
+    return len({demand[2] for demand in demands}) < len(demands) or len(
+        {demand[:2] for demand in demands}
+    ) < len(demands)
 
 
 def _by_deviation(problem: _Problem, routing: Routing | None, method: str) -> _Found:
@@ -478,6 +519,7 @@ def _answer(
         if after.relative_gap <= max(gap, certificate.relative_gap):
             routing, flow, certificate = even, after_flow, after
     packets_per_s = sum(demand.rate_bps for demand in found.admitted) / delay.packet_bits
+    path_flows = as_path_flows(routing)
     return Solution(
         feasible=found.fits and not cut_off,
         gamma_T=certificate.gamma_T,
@@ -486,25 +528,13 @@ def _answer(
         relative_gap=certificate.relative_gap,
         iterations=found.iterations,
         method=found.method,
-        path_flows=tuple(
-            [
-                tuple(
-                    [
-                        PathFlow(path, rate)
-                        for path, rate in sorted(
-                            paths.items(), key=lambda item: (-item[1], item[0])
-                        )
-                    ]
-                )
-                for paths in routing
-            ]
-        ),
+        path_flows=path_flows,
         link_flows_bps=tuple(flow),
         admitted_bps=tuple([demand.rate_bps for demand in found.admitted]),
         fitting_share=found.bound if found.bound < math.inf else None,
         objective=certificate.objective,
         offered_bps=tuple([demand.rate_bps for demand in demands]),
-        demand_delay_s=mean_delays(routing, delay.latencies(network, flow)),
+        demand_delay_s=mean_delays(path_flows, delay.latencies(network, flow)),
         proof=() if found.fits else found.proof,
         solve_time_s=time.perf_counter() - clock,
     )

@@ -21,6 +21,13 @@ Four figures describe the data in one direction of a connection (see `DataFlow`)
 - captured: bytes that captured packets cover, each counted once;
 - in order: bytes complete from the start;
 - acknowledged: bytes that the other side acknowledged.
+
+Data that come again are of four kinds: *retransmissions* (by TCP, under the same sequence numbers),
+*reinjections* (another subflow had carried the data), *resends* (the same subflow had, under other
+sequence numbers), and, whichever of these, *redundant* ones (the receiver had everything already).
+
+`each_connection` goes through large captures without keeping all; `summary` gives everything as
+plain data; `Connection.signals` is what the two sides said about subflows and addresses.
 """
 
 from captures.authentication import token_and_initial_sequence

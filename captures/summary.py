@@ -1,6 +1,5 @@
 """A capture's connections and quality as plain data, ready to be printed as JSON."""
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def summary(capture: Capture) -> Document:
             "capture_side": sides.pop() if len(sides) == 1 else None,
             "unmapped_bytes": unmapped_bytes,
             "conflicting_mappings": conflicts,
-            "checksums": asdict(checked),
+            "checksums": vars(checked).copy(),
         },
         "connections": multipath,
         "tcp_connections": single_path,
@@ -134,9 +133,13 @@ def _subflow(subflow: Subflow) -> Document:
         "closed": subflow.closed,
         "opened_s": subflow.opened_ns / 1e9,
         "last_s": subflow.last_ns / 1e9,
-        "client_to_server": asdict(subflow.forward),
-        "server_to_client": asdict(subflow.backward),
+        "client_to_server": _traffic(subflow.forward),
+        "server_to_client": _traffic(subflow.backward),
     }
+
+
+def _traffic(traffic: SubflowTraffic) -> Document:
+    return {**vars(traffic), "checksums": vars(traffic.checksums).copy()}
 
 
 def _direction(flow: DataFlow, traffic: list[SubflowTraffic]) -> Document:
@@ -160,5 +163,5 @@ def _direction(flow: DataFlow, traffic: list[SubflowTraffic]) -> Document:
         "gaps": flow.gaps,
         "end_bytes": flow.end_bytes,
         "complete": flow.complete,
-        "checksums": asdict(sum((each.checksums for each in traffic), Checksums())),
+        "checksums": vars(sum((each.checksums for each in traffic), Checksums())).copy(),
     }

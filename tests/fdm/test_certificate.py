@@ -7,7 +7,7 @@ that nothing of the package vouches for itself.
 import math
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fdm
@@ -100,6 +100,7 @@ def excess(network: Network, demands, solution: Solution, cost: list[float]) -> 
 
 
 @given(problems())
+@settings(max_examples=60)
 def test_the_gap_is_what_it_is_said_to_be_and_as_small_as_asked_for(problem):
     network, demands, delay, method = problem
     solution = solve(network, demands, delay=delay, method=method, gap=GAP)
@@ -113,6 +114,7 @@ def test_the_gap_is_what_it_is_said_to_be_and_as_small_as_asked_for(problem):
 
 
 @given(problems())
+@settings(max_examples=50)
 def test_used_paths_of_a_demand_are_equally_long_and_no_path_is_shorter(problem):
     network, demands, delay, method = problem
     solution = solve(network, demands, delay=delay, method=method, gap=GAP)
@@ -128,6 +130,7 @@ def test_used_paths_of_a_demand_are_equally_long_and_no_path_is_shorter(problem)
 
 
 @given(problems(), st.data())
+@settings(max_examples=50)
 def test_any_flow_that_fits_bounds_the_optimum_from_both_sides(problem, data):
     network, demands, delay, _ = problem
     best = solve(network, demands, delay=delay)
@@ -151,6 +154,7 @@ def test_any_flow_that_fits_bounds_the_optimum_from_both_sides(problem, data):
 
 
 @given(networks(), st.floats(1.0, 1e3))
+@settings(max_examples=50)
 def test_who_says_that_demands_do_not_fit_proves_it(problem, factor):
     network, demands = problem
     reached = {demand.origin: network.reachable(demand.origin) for demand in demands}

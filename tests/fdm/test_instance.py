@@ -202,7 +202,7 @@ def load_or_sentence(path: Path) -> fdm.Instance | None:
 
 
 @given(damaged() | st.binary(max_size=60) | json_values.map(json.dumps))
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_in_a_file_gives_an_instance_or_one_sentence(tmp_path, content):
     instance = load_or_sentence(write(tmp_path, content))
     if instance is not None:

@@ -59,7 +59,7 @@ def close(ours: fdm.Solution, other, rel: float, small: float = 1e-12) -> None:
 
 
 @given(problems(), st.sampled_from(fdm.METHODS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_all_methods_agree_with_the_reference_on_random_networks(problem, method):
     network, demands, delay = problem
     if delay.equilibrium and method == "interior point":
@@ -72,9 +72,10 @@ def test_all_methods_agree_with_the_reference_on_random_networks(problem, method
     )
     assume(fullest < 0.999 if ours.feasible else (ours.fitting_share or 0.0) < 0.999)
     other = reference(network, demands, delay=delay)
+    assume(other.status != "solver_error")
     if not ours.feasible:
         assert other.status in ("infeasible", "infeasible_inaccurate")
-    elif other.status != "solver_error":
+    else:
         assert other.status in ("optimal", "optimal_inaccurate")
         # Flow deviation stops where it has zigzagged long enough, and says so.
         close(ours, other, 1e-4 + ours.relative_gap)

@@ -239,7 +239,7 @@ def extreme(draw):
 
 
 @given(extreme())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_numbers_of_any_size_give_an_answer_without_nan(capsys, tmp_path, case):
     path = tmp_path / "extreme.json"
     path.write_text(json.dumps(case))

@@ -37,6 +37,8 @@ from captures.records import (
 )
 
 I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+U32 = NDArray[np.uint32]
 Buffer = bytearray | NDArray[np.uint8]
 """Bytes that yield integers: a bytearray where nothing is compiled, an array where it is."""
 
@@ -466,7 +468,7 @@ def _address_words(data: Buffer, version: int, at: int, limit: int, key: I64) ->
             key[1 + word] = _u32(data, at + 8 + 4 * word, limit)
 
 
-def _slot(key: I64, slots: I64, table: I64) -> int:
+def _slot(key: I64, slots: I32, table: U32) -> int:
     """Where a key is in the hash table, or the empty slot where it belongs."""
     mixed = 0
     for word in key:
@@ -489,10 +491,12 @@ def _slot(key: I64, slots: I64, table: I64) -> int:
         place = (place + 1) & last
 
 
-def place_keys(table: I64, count: int, slots: I64) -> None:
-    """Fill an empty hash table with the first `count` keys."""
+def place_keys(table: U32, count: int, slots: I32, key: I64) -> None:
+    """Fill an empty hash table with the first `count` keys; `key` is scratch space."""
     for index in range(count):
-        slots[_slot(table[index], slots, table)] = index
+        for word in range(KEY_WORDS):
+            key[word] = table[index, word]
+        slots[_slot(key, slots, table)] = index
 
 
 def _payload_sum(data: Buffer, at: int, stop: int) -> int:
@@ -604,8 +608,8 @@ def decode(
     fragments: I64,
     tally: I64,
     unknown_link: I64,
-    table: I64,
-    slots: I64,
+    table: U32,
+    slots: I32,
     key: I64,
 ) -> int:
     """Decode the TCP packets among frames.
@@ -633,7 +637,7 @@ def decode(
         Counted up.
     unknown_link : int64 array
         Frames of each interface whose link type is unknown, counted up.
-    table, slots : int64 array (n, KEY_WORDS), int64 array
+    table, slots : uint32 array (n, KEY_WORDS), int32 array
         Directed four-tuples so far and the hash table over them, with room for `count` more.
     key : int64 array (KEY_WORDS)
         Scratch space.

@@ -67,7 +67,7 @@ class Flows:
         return of(self), of(others)
 
     @classmethod
-    def from_keys(cls, keys: I64) -> "Flows":
+    def from_keys(cls, keys: U32) -> "Flows":
         """Take them apart from the 32-bit words of `captures.headers` (n, KEY_WORDS)."""
         words = keys.astype(np.uint64)
         half = np.uint64(32)

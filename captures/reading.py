@@ -158,8 +158,8 @@ class _Reader:
         # What it keeps from batch to batch.
         self._tally = np.zeros(headers.COUNTERS, dtype=np.int64)
         self._unknown_link = np.zeros(8, dtype=np.int64)
-        self._flow_keys = np.zeros((0, KEY_WORDS), dtype=np.int64)
-        self._slots = np.zeros(0, dtype=np.int64)
+        self._flow_keys = np.zeros((0, KEY_WORDS), dtype=np.uint32)
+        self._slots = np.zeros(0, dtype=np.int32)
         self._key = np.zeros(KEY_WORDS, dtype=np.int64)
 
     def count(self, what: int) -> int:
@@ -209,11 +209,11 @@ class _Reader:
         known = self.count(headers.FLOWS)
         if known + count > len(self._flow_keys):
             size = 1 << max(known + count, known * 2).bit_length()
-            keys = np.zeros((size, KEY_WORDS), dtype=np.int64)
+            keys = np.zeros((size, KEY_WORDS), dtype=np.uint32)
             keys[:known] = self._flow_keys[:known]
-            self._flow_keys, self._slots = keys, np.full(2 * size, -1, dtype=np.int64)
+            self._flow_keys, self._slots = keys, np.full(2 * size, -1, dtype=np.int32)
             place = compiled.fast(headers.place_keys, 100 * known)
-            place(keys, known, self._slots)
+            place(keys, known, self._slots, self._key)
         while len(self._header.interfaces) > len(self._unknown_link):
             self._unknown_link = np.concatenate(
                 [self._unknown_link, np.zeros_like(self._unknown_link)]

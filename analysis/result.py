@@ -322,8 +322,11 @@ class CounterCheck:
     node, what : str
     captured, counted : int
     tolerance : int
-        By how much they may differ and still agree; the note says why.
+        By how much they may differ and still agree.
     note : str
+        Why they may differ.
+    at_most : bool
+        The captures may show any part of what was counted, but not more.
     """
 
     node: str
@@ -332,10 +335,13 @@ class CounterCheck:
     counted: int
     tolerance: int = 0
     note: str = ""
+    at_most: bool = False
 
     @property
     def agrees(self) -> bool:
-        """Whether they differ by no more than the tolerance."""
+        """Whether they differ by no more than the tolerance, or as `at_most` allows."""
+        if self.at_most and self.captured <= self.counted:
+            return True
         return abs(self.captured - self.counted) <= self.tolerance
 
 

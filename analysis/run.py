@@ -312,6 +312,7 @@ def _recorded(
     for index, capture in present:
         quality.append(_quality(files, node, paths[index], capture, unmapped))
         remarks.extend(f"{paths[index]}: {remark}" for remark in capture.remarks)
+        remarks += _overwritten(files, node, Path(paths[index]).name.split(".")[0])
         lost = quality[-1].dropped
         if lost:
             dropped += lost
@@ -324,6 +325,16 @@ def _recorded(
         until_ns=min(ends, default=None),
         dropped=dropped,
     )
+
+
+def _overwritten(files: RunDirectory, node: str, interface: str) -> list[str]:
+    """What a recorder that had no more room left out."""
+    return [
+        f"{interface}: the recorder had no more room and overwrote its {number_of} oldest files"
+        for event in files.of_kind("capture_stop")
+        if event.node == node and event.data.get("interface") == interface
+        if (number_of := count(event.data.get("overwritten_files")) or 0) > 0
+    ]
 
 
 def _access_points(

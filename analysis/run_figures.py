@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.figures import NOTHING, megabits, whole
 from analysis.page import Sentence, Words, table
-from analysis.result import AllocationPeriod, Chart, HandoverStory, RunResult
+from analysis.result import AllocationPeriod, Chart, CounterCheck, HandoverStory, RunResult
 from analysis.style import (
     AREA_LINES,
     BAND,
@@ -199,7 +199,7 @@ def checks_table(run: RunResult) -> str:
             Words(each.what),
             whole(each.captured),
             whole(each.counted),
-            Words("agree" if each.agrees else "differ"),
+            Words(_judged(each)),
             Sentence(each.note),
         )
         for each in sorted(run.counter_checks, key=lambda each: each.agrees)
@@ -215,6 +215,14 @@ def checks_table(run: RunResult) -> str:
         f'<p class="{state}">{said}</p><details{" open" if wrong else ""}>'
         f"<summary>Counters</summary>{text}</details>"
     )
+
+
+def _judged(check: CounterCheck) -> str:
+    if not check.agrees:
+        return "differ"
+    if check.at_most and check.captured < check.counted - check.tolerance:
+        return "part of it captured"
+    return "agree"
 
 
 def allocation(run: RunResult) -> Plot | None:

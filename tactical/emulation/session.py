@@ -157,8 +157,9 @@ def _emulate(
             ending.drain()
         events.write("state", "run", state="collecting")
         _finish(sending, listening, run_dir, events)
-        counters.write(run_dir)
         write_environment(network, run_dir)
+        # As late as can be: the recorders stop next, and both are compared.
+        counters.write(run_dir)
 
 
 def _finish(

@@ -23,6 +23,8 @@ RING_FILES = 8
 SHARE_OF_FREE_SPACE = 0.8
 
 _RECORDER = "dumpcap"
+# Older releases of dumpcap take no more.
+_LARGEST_FILE_KIBIBYTES = 2_000_000
 _SEGMENT_BYTES = 1400
 # An enhanced packet block of pcapng around each packet (draft-ietf-opsawg-pcapng, section 4.3).
 _BLOCK_BYTES = 32
@@ -103,7 +105,7 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[lis
         raise EmulationError(problem)
     free = shutil.disk_usage(captures).free
     room = SHARE_OF_FREE_SPACE * free / len(plan.capture_points)
-    ring_kibibytes = max(1, int(room / RING_FILES / 1024))
+    ring_kibibytes = max(1, min(int(room / RING_FILES / 1024), _LARGEST_FILE_KIBIBYTES))
     with ExitStack() as stack:
         # dumpcap gives up the right to write where it may not; the run may belong to a user.
         mode = captures.stat().st_mode

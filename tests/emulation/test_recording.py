@@ -1,18 +1,26 @@
 """What is recorded, how much of it there may be, and what keeps it from being recorded."""
 
 import gzip
+import json
+import os
 import re
 import shutil
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 import scenarios
 from captures import read
-from tactical.emulation.plan import Plan, make_plan
+from tactical.emulation.events import EventLog
+from tactical.emulation.plan import CapturePoint, Plan, make_plan
+from tactical.emulation.processes import Process
 from tactical.emulation.recording import (
+    RING_FILES,
     _join,
     _ring_files,
+    _stop,
     expected_bytes,
     problem_at_start,
     recorder_command,
@@ -85,3 +93,44 @@ def test_files_of_a_ring_become_one_capture(tmp_path: Path) -> None:
     joined = read(target)
     assert not joined.damaged
     assert joined.frames == 3 * alone.frames
+
+
+_RECORD_LOOPBACK = """
+ip link set lo up
+{ sleep 1; ping -q -c 300 -i 0.002 127.0.0.1; touch "$1"; } > /dev/null &
+shift
+exec "$@"
+"""
+
+
+def test_a_ring_that_is_full_forgets_its_oldest_files(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("dumpcap") is None or shutil.which("ping") is None:
+        pytest.skip("needs root, dumpcap and ping, to record in a namespace of its own")
+    if subprocess.run(["unshare", "-n", "ip", "link"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a network namespace")
+    (tmp_path / "captures").mkdir()
+    (tmp_path / "captures").chmod(0o777)
+    point = CapturePoint("host", "lo", "host")
+    recorder = recorder_command(plan(), point, tmp_path, ring_kibibytes=10)
+    over = tmp_path / "over"
+    shell = ("unshare", "-n", "sh", "-c", _RECORD_LOOPBACK, "sh", str(over))
+    process = Process((*shell, *recorder.argv), tmp_path / "recorder.log")
+    with EventLog(tmp_path) as events:
+        process.wait_for_text("File:", 30.0)
+        for _ in range(300):
+            if over.exists():
+                break
+            time.sleep(0.1)
+        _stop(point, process, tmp_path, events)
+    told = json.loads((tmp_path / "events.jsonl").read_text())["data"]
+    written = process.said().count("File: ")
+    assert written > RING_FILES
+    assert told["overwritten_files"] == written - RING_FILES
+    assert told["received"] > 500
+    assert told["dropped"] == 0
+    # One capture of what is left, which a reader takes as it is.
+    (file,) = (tmp_path / "captures").iterdir()
+    capture = read(file)
+    assert not capture.damaged
+    assert 100 < capture.frames < 600
+    assert file.stat().st_size < 1024 * 11 * RING_FILES

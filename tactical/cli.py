@@ -33,6 +33,7 @@ COMMANDS = (
     "compare",
     "inspect",
     "solve",
+    "controller",
 )
 
 DESCRIPTION = """\

@@ -32,6 +32,7 @@ from .deployment import (
     subflow_cookie,
 )
 from .events import (
+    AssociationExpected,
     Counted,
     CountersRead,
     DatapathConnected,
@@ -93,6 +94,25 @@ class _Question:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What came of an event.
+
+    Attributes
+    ----------
+    trigger
+        What the controller calls the event.
+    in_force
+        Whether everything that was decided is deployed.
+    reason
+        Why not.
+    """
+
+    trigger: str
+    in_force: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Options:
     """How the application is run.
 
@@ -146,7 +166,7 @@ class ControllerApp(App):
         """("port", datapath, port) or ("queue", datapath, port, id) → the last sample."""
         self._datapaths: dict[int, Any] = {}
         self._port_names: dict[tuple[int, int], str] = {}
-        self._events: queue.Queue[tuple[Event, float, Future[Decision] | None]] = queue.Queue()
+        self._events: queue.Queue[tuple[Event, float, Future[Outcome] | None]] = queue.Queue()
         self._questions: dict[tuple[int, int], _Question] = {}
         self._counting: dict[tuple[int, int], list[Any]] = {}
         self._sending = threading.Lock()
@@ -159,12 +179,15 @@ class ControllerApp(App):
         }
         if named(self.network.policy).uses_queues or self.options.elected:
             self._open_tables()
+        for f in self.network.forecast:
+            at_s = time.monotonic() + f.in_s
+            self._put(AssociationExpected(f.user, f.access_point, f.associated, at_s))
         for target in (self._decide_forever, self._poll_statistics):
             threading.Thread(target=target, daemon=True, name=target.__name__).start()
 
-    def submit(self, event: Event) -> Future[Decision]:
+    def submit(self, event: Event) -> Future[Outcome]:
         """Let `event` be handled; the result is there when what it led to is deployed."""
-        future: Future[Decision] = Future()
+        future: Future[Outcome] = Future()
         self._events.put((event, time.monotonic(), future))
         return future
 
@@ -407,15 +430,15 @@ class ControllerApp(App):
         while True:
             event, received_s, future = self._next()
             try:
-                decision = self._decide(event, received_s)
-                if future is not None and decision is not None:
-                    future.set_result(decision)
+                outcome = self._decide(event, received_s)
+                if future is not None:
+                    future.set_result(outcome)
             except Exception as error:  # noqa: BLE001 - a fault must not end the controller
                 self.report_fault(f"{event}: {error}")
                 if future is not None:
                     future.set_exception(error)
 
-    def _next(self) -> tuple[Event, float, Future[Decision] | None]:
+    def _next(self) -> tuple[Event, float, Future[Outcome] | None]:
         """The next event, or a tick when an expectation falls due before there is one."""
         now_s = time.monotonic()
         moment_s = self.controller.next_moment_s(now_s)
@@ -424,13 +447,13 @@ class ControllerApp(App):
         except queue.Empty:
             return Tick(), time.monotonic(), None
 
-    def _decide(self, event: Event, received_s: float) -> Decision | None:
+    def _decide(self, event: Event, received_s: float) -> Outcome:
         match event:
             case DatapathConnected(dpid, _, _) if self.network.datapath_name(dpid) is not None:
                 self._assume_role(dpid)
                 entries = self._read_entries(dpid)
                 if entries is None:
-                    return None  # lost again
+                    return Outcome("", False, "the switch was lost again")
                 event = replace(event, entries=entries)
             case RoleChanged(master):
                 self.master = master
@@ -438,8 +461,7 @@ class ControllerApp(App):
             case PolicySet(policy) if named(policy).uses_queues:
                 self._open_tables()
         decision = self.controller.handle(event, time.monotonic())
-        self._carry_out(decision, received_s)
-        return decision
+        return self._carry_out(decision, received_s)
 
     def _change_role(self) -> None:
         """Tell all switches, and as a new master learn what the old one has left there."""
@@ -456,20 +478,21 @@ class ControllerApp(App):
                     connected = DatapathConnected(dpid, down, entries)
                     self.controller.handle(connected, time.monotonic())
 
-    def _carry_out(self, decision: Decision, received_s: float) -> None:
+    def _carry_out(self, decision: Decision, received_s: float) -> Outcome:
+        problem = ""
         for record in decision.records:
             self.write(record)
+            problem = record.data["message"] if record.kind == "error" else problem
         if decision.change is None or decision.target is None:
             self.controller.confirm(decision)
-            return
+            return Outcome(decision.trigger, not problem, problem)
         started_s = time.monotonic()
         try:
             self._deploy(decision.change)
             deployed_s = time.monotonic()
             self._verify(decision.change, decision.target)
         except (RuntimeError, OSError) as error:
-            self._restore(decision.change, error)
-            return
+            return Outcome(decision.trigger, False, self._restore(decision.change, error))
         self._failures = 0
         self.controller.confirm(decision)
         times = {
@@ -480,6 +503,7 @@ class ControllerApp(App):
         }
         for record in _deployment_records(decision, times):
             self.write(record)
+        return Outcome(decision.trigger, True)
 
     def _deploy(self, steps: Change) -> None:
         self._set_queues(steps.lowered)
@@ -538,7 +562,7 @@ class ControllerApp(App):
         if wrong:
             raise DeployError(f"{len(wrong)} queues are not as they were set: {wrong[0]}")
 
-    def _restore(self, steps: Change, error: Exception) -> None:
+    def _restore(self, steps: Change, error: Exception) -> str:
         """After a failure: bring the old state back, say so, and try again later."""
         before = held = self.controller.deployed
         try:
@@ -551,12 +575,14 @@ class ControllerApp(App):
             held, outcome = before, "the state before it is in force"
         except (RuntimeError, OSError) as second:
             outcome = f"the state before it cannot be restored: {second}"
-        self.write(Record("error", "controller", {"message": f"{error}; {outcome}"}))
+        message = f"{error}; {outcome}"
+        self.write(Record("error", "controller", {"message": message}))
         self._failures += 1
         if self._failures <= DEPLOYMENT_RETRIES:
             retry = threading.Timer(RETRY_PAUSE_S, self._put, (DeploymentFailed(held),))
             retry.daemon = True
             retry.start()
+        return message
 
     # -- OVSDB ---------------------------------------------------------------------------
 

@@ -53,9 +53,18 @@ def check_address(host: str, port: int, what: str) -> None:
 
 
 def start(
-    network: ControlledNetwork, options: Options, write: RecordWriter, host: str, port: int
+    network: ControlledNetwork,
+    options: Options,
+    write: RecordWriter,
+    host: str,
+    port: int,
+    *,
+    discover_links: bool = False,
 ) -> ControllerApp:
     """Start to serve switches that connect to `host`:`port`, in threads of the framework's own.
+
+    With `discover_links`, LLDP is sent through every port of every switch, and what it finds is
+    compared with the description.
 
     Raises
     ------
@@ -67,10 +76,18 @@ def start(
     from .app import ControllerApp
 
     hub_repair.apply()
+    if discover_links:
+        from . import links
     framework.configure(host, port)
     ControllerApp.network = network
     ControllerApp.options = options
     ControllerApp.write = write
+    names = [framework.OFP_HANDLER, ControllerApp.__module__]
+    if discover_links:
+        links.observe()
+        links.LinkWatcher.network = network
+        links.LinkWatcher.write = write
+        names += [links.APP, links.LinkWatcher.__module__]
     manager = framework.app_manager.AppManager
     running = threading.Event()
     made: list[ControllerApp] = []
@@ -78,7 +95,7 @@ def start(
     def run() -> None:
         # As the framework's `run_apps`, which does not say when the applications are there.
         apps = manager.get_instance()
-        apps.load_apps([framework.OFP_HANDLER, "tactical.controller.app"])
+        apps.load_apps(names)
         contexts = apps.create_contexts()
         services = apps.instantiate_apps(**contexts)
         made.append(apps.applications["ControllerApp"])

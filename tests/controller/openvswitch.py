@@ -305,3 +305,14 @@ def worker_controller(
     argv = (sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller")
     arguments = ("--network", str(file), "--port", str(port), "--ovsdb", ovsdb)
     return RunningController((*argv, *arguments), directory)
+
+
+def served(
+    network: ControlledNetwork, directory: Path, ovsdb: str, port: int, *options: str
+) -> RunningController:
+    """`tactical controller` for the described network, at a TCP port of the loopback."""
+    file = directory / "network.json"
+    save(network, file)
+    argv = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical", "controller"]
+    argv += ["--network", str(file), "--listen", f"127.0.0.1:{port}", "--ovsdb", ovsdb]
+    return RunningController((*argv, *options), directory)

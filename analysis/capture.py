@@ -778,7 +778,7 @@ def clock_sentence(clock: ClockRelation) -> str:
     broken = (
         ""
         if clock.consistent
-        else "; the packets contradict each other: a clock was set, or drifted unevenly"
+        else "; the packets contradict each other: a clock was set, or the two drift apart"
     )
     return (
         f"the second place’s clock is {1e3 * clock.offset_s:+.3f} ms ahead if the shortest delays "

@@ -344,12 +344,9 @@ def _connections(analysis: CaptureAnalysis) -> str:
     head = '<h2 id="connections" class="first">Connections</h2>'
     if not analysis.connections:
         return f"{head}<p>No TCP connection was found.</p>"
-    most = sorted(analysis.connections, key=lambda each: -each.captured_bytes)
-    shown = set(map(id, most[:_LISTED_CONNECTIONS]))
+    shown = analysis.largest(_LISTED_CONNECTIONS)
     lines: list[list[object]] = []
-    for each in analysis.connections:
-        if id(each) not in shown:
-            continue
+    for each in shown:
         for forward in (True, False):
             found = each.client_to_server if forward else each.server_to_client
             first = forward or not _says_something(each.client_to_server)

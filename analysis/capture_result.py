@@ -400,6 +400,13 @@ class CaptureAnalysis:
     remarks: tuple[str, ...]
     listed_gap_s: float
 
+    def largest(self, most: int) -> tuple[ConnectionResult, ...]:
+        """The connections with most data, at most so many, in order of time."""
+        by_size = sorted(
+            range(len(self.connections)), key=lambda each: -self.connections[each].captured_bytes
+        )
+        return tuple(self.connections[each] for each in sorted(by_size[:most]))
+
     @property
     def frames(self) -> int:
         """Packets in all files."""

@@ -36,12 +36,10 @@ def capture_table(analysis: CaptureAnalysis) -> str:
     if len(remarks) > _LISTED_REMARKS:
         remarks[_LISTED_REMARKS:] = [f"and {len(remarks) - _LISTED_REMARKS} more"]
     lines += [f"  {each}" for each in remarks]
-    most = sorted(analysis.connections, key=lambda each: -each.captured_bytes)
-    shown = set(map(id, most[:_LISTED_CONNECTIONS]))
+    shown = analysis.largest(_LISTED_CONNECTIONS)
     rows: list[tuple[str, ...]] = [_HEADS]
-    for each in analysis.connections:
-        if id(each) in shown:
-            rows += _connection(each)
+    for each in shown:
+        rows += _connection(each)
     if len(rows) > 1:
         lines += ["", *_aligned(rows)]
     rest = len(analysis.connections) - len(shown)

@@ -224,9 +224,13 @@ def _sides(members: list[int], elsewhere: Pairs, single: list[Place]) -> list[li
     for first in sorted(members, key=lambda each: -len(neighbours[each])):
         if first not in side:
             tree = _two_colours(first, neighbours, single)
+            leans = [
+                np.mean([_lean(single[each]) for each in tree if tree[each] == colour])
+                for colour in (0, 1)
+            ]
             # Whoever is nearer to the clients counts as the first place.
-            lean = sum(_lean(single[each]) * (1 - 2 * colour) for each, colour in tree.items())
-            side |= {each: colour if lean >= 0 else 1 - colour for each, colour in tree.items()}
+            turned = int(leans[1] > leans[0])
+            side |= {each: colour ^ turned for each, colour in tree.items()}
     return [[each for each in members if side[each] == number] for number in (0, 1)]
 
 
@@ -251,14 +255,15 @@ def _two_colours(
 
 
 def _lean(one: Place) -> float:
-    """More than 0 if most of the traffic has its client nearer than its server."""
-    total = 0.0
-    for connection in one.connections:
-        found = nearness(one, connection)
-        if found is not None and sum(found) > 0:
-            to_client_s, to_server_s = found
-            total += (to_server_s - to_client_s) / (to_server_s + to_client_s)
-    return total
+    """From -1, next to the servers, to 1, next to the clients: the mean of the connections."""
+    found = [
+        (to_server_s - to_client_s) / (to_server_s + to_client_s)
+        for to_client_s, to_server_s in filter(
+            None, (nearness(one, connection) for connection in one.connections)
+        )
+        if to_server_s + to_client_s > 0
+    ]
+    return sum(found) / len(found) if found else 0.0
 
 
 def nearness(one: Place, connection: Connection) -> tuple[float, float] | None:

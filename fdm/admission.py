@@ -158,6 +158,8 @@ def _fit(network: Network, demands: Sequence[Demand], routing: Routing | None = 
     """Return whether demands fit the capacities, and lengths that tell bottlenecks if not."""
     from fdm.paths import columns_of, compact, path_flows, routing_of, usable
 
+    if not any(demand.rate_bps > 0.0 for demand in demands):
+        return _Fit(True, ())
     delay = Kleinrock(1.0)
     free = Network(network.nodes, [link._replace(delay_s=0.0) for link in network.links])
     if usable():

@@ -126,7 +126,7 @@ def test_a_ring_that_is_full_forgets_its_oldest_files(tmp_path: Path) -> None:
     written = process.said().count("File: ")
     assert written > RING_FILES
     assert told["overwritten_files"] == written - RING_FILES
-    assert told["received"] > 500
+    assert told["received"] > 300
     assert told["dropped"] == 0
     # One capture of what is left, which a reader takes as it is.
     (file,) = (tmp_path / "captures").iterdir()

@@ -11,7 +11,7 @@ from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
 from analysis.figures import NOTHING, megabits, whole
-from analysis.page import Sentence, Words, table
+from analysis.page import Sentence, Words, escaped, table
 from analysis.result import AllocationPeriod, Chart, CounterCheck, HandoverStory, RunResult
 from analysis.style import (
     AREA_LINES,
@@ -200,20 +200,25 @@ def checks_table(run: RunResult) -> str:
             whole(each.captured),
             whole(each.counted),
             Words(_judged(each)),
-            Sentence(each.note),
         )
         for each in sorted(run.counter_checks, key=lambda each: each.agrees)
     ]
     text = table(
         "Captures beside the counters of kernel (nstat, interfaces, queueing disciplines) and Open "
         "vSwitch.",
-        ("where", "what", "captured", "counted", "", "note"),
+        ("where", "what", "captured", "counted", ""),
         lines,
     )
+    doubtful = [each for each in run.counter_checks if _judged(each) != "agree" and each.note]
+    notes = "".join(
+        f"<li>{escaped(each.node)}, {escaped(each.what)}: {escaped(each.note)}.</li>"
+        for each in doubtful
+    )
+    why = f'Why they may differ:<ul class="plain">{notes}</ul>' if notes else ""
     state = "bad" if wrong else "ok"
     return (
         f'<p class="{state}">{said}</p><details{" open" if wrong else ""}>'
-        f"<summary>Counters</summary>{text}</details>"
+        f"<summary>Counters</summary>{text}{why}</details>"
     )
 
 

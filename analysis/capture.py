@@ -474,7 +474,7 @@ class _Measure:
         arriving, goodput = rates_of(
             arrived_s, arrived.fresh, arrived.in_order, arrived.subflow, len(paths), edges
         )
-        kind = repeat_kinds(both.sent)
+        kind = repeat_kinds(both.sent.flow)
         delays: dict[str, F64] = {}
         trips_s: dict[str, F64] = {}
         flight: dict[str, Line] = {}

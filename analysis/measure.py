@@ -6,9 +6,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.rates import step_s
 from analysis.result import Interruption, PathShare, Series, UserResult
 from analysis.rundirectory import Event, JsonObject, count, mapping
 from analysis.story import LinkChange, Timeline
+from analysis.trace import (
+    Trace,
+    covering,
+    quantiles,
+    repeat_kinds,
+    repeats_over_time,
+    sequence_points,
+)
 from captures import Connection, DataFlow, Packets, one_way_delays
 
 # iperf3 opens both of its connections with a cookie of this many bytes.
@@ -292,6 +301,7 @@ def measure_user(
         duplicate_bytes=int(flow.length.sum()) - flow.captured_bytes,
         delay_quantiles_s=np.quantile(delays, quantiles).tolist() if len(delays) else [],
         series=series,
+        trace=_trace(at_sender, clock, paths),
     )
     return Measured(result, timeline)
 
@@ -508,6 +518,23 @@ def _variation(flow: DataFlow, clock: Clock, start_s: float, end_s: float) -> fl
     return float(arrived.std()) / mean if mean > 0 else None
 
 
+def _trace(at_sender: Connection | None, clock: Clock, paths: "_Paths") -> Trace | None:
+    """What left the user, for figures."""
+    if at_sender is None or not len(at_sender.forward.row):
+        return None
+    flow = at_sender.forward
+    time_s, kind = clock.run_time(flow.time_ns), repeat_kinds(flow)
+    via = paths.via_of(flow, at_host=False)
+    edges = covering([time_s], max(step_s(float(np.ptp(time_s))), _STEP_S))
+    return Trace(
+        paths=tuple(paths.links),
+        edges_s=edges,
+        points=sequence_points(time_s, flow.position, flow.length, via, kind),
+        delays_s=paths.delay_distributions(flow, via),
+        repeats=repeats_over_time(time_s, kind, edges),
+    )
+
+
 def _series(
     flow: DataFlow, frame_bytes: I64, clock: Clock, paths: "_Paths", end_s: float
 ) -> Series:
@@ -609,6 +636,16 @@ class _Paths:
             [self.links.index(each.via) for each in self._user.interfaces] or [0], dtype=np.int64
         )
         return of_interface[self.interface_of(flow, at_host=at_host)]
+
+    def delay_distributions(self, flow: DataFlow, via: I64) -> dict[str, F64]:
+        """One-way delays of what was sent over each link, as quantiles."""
+        if not len(self._delay_of_sent):
+            return {}
+        rows, first = np.unique(flow.row, return_index=True)
+        return {
+            name: quantiles(self._delay_of_sent[rows[via[first] == index]])
+            for index, name in enumerate(self.links)
+        }
 
     def delay_series(
         self, clock: Clock, bins: F64

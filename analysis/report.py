@@ -1,6 +1,6 @@
 """One page about one or more runs, in one file that needs no network."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ from analysis.run_figures import (
 )
 from analysis.rundirectory import number as json_number
 from analysis.style import LINES
+from analysis.trace import KINDS
+from analysis.transfer_plots import counts_over_time, data_sequence, distributions
 
 _PROTOCOLS = {
     "sptcp": "single-path TCP that hands over",
@@ -46,6 +48,9 @@ _PROTOCOLS = {
     "fdm": "multipath TCP with flow deviation and queues",
 }
 
+# The page of many runs compares them; the report of each has its packets.
+_DETAILED_RUNS = 3
+_DRAWN_USERS = 4
 # Longer tables of interruptions are folded.
 _LONG_TABLE = 12
 
@@ -83,7 +88,7 @@ def _page(results: list[RunResult]) -> str:
     names = run_names(results)
     title = f"{scenario or 'Run'}: {', '.join(names)}"
     sections = [
-        _run(result, f"run{index}", name)
+        _run(result, f"run{index}", name, in_detail=len(results) <= _DETAILED_RUNS)
         for index, (result, name) in enumerate(zip(results, names, strict=True))
     ]
     return document(title, [_head(results), "<main>", _summary(results), *sections, "</main>"])
@@ -277,7 +282,35 @@ def _figures_row(row: Row) -> str:
     return f'<tr{kind}><th scope="row">{escaped(row.label)}{unit}</th>{cells}</tr>'
 
 
-def _run(result: RunResult, anchor: str, name: str) -> str:
+def _sent(result: RunResult, anchor: str) -> Iterator[str]:
+    """What the users sent: delays of all, and the data sequence and repeats of the first ones."""
+    traces = {user: found.trace for user, found in result.users.items() if found.trace is not None}
+    samples = {
+        f"{user}, {link}": found
+        for user, trace in traces.items()
+        for link, found in trace.delays_s.items()
+    }
+    yield figure(distributions(samples, delay_label="one-way delay"), f"{anchor}c")
+    for index, (user, trace) in enumerate(list(traces.items())[:_DRAWN_USERS]):
+        bands = [each for each in result.bands if each.user == user]
+        span_s = (float(trace.edges_s[0]), float(trace.edges_s[-1]))
+        plots = (
+            data_sequence(
+                trace.points, trace.paths, time_label="run time (s)", span_s=span_s, bands=bands
+            ),
+            counts_over_time(
+                trace.edges_s,
+                dict(zip((f"{kind}s" for kind in KINDS[1:]), trace.repeats, strict=True)),
+                time_label="run time (s)",
+                bands=bands,
+            ),
+        )
+        yield f"<h3>Sent by {escaped(user)}</h3>"
+        for kind, plot in zip("sr", plots, strict=True):
+            yield figure(plot, f"{anchor}{kind}{index}")
+
+
+def _run(result: RunResult, anchor: str, name: str, *, in_detail: bool) -> str:
     about = _PROTOCOLS.get(result.protocol, "")
     parts = [f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{escaped(name)}</h2>']
     parts.append(f'<p class="soft">{escaped(about)} · run directory {escaped(result.run)}</p>')
@@ -292,6 +325,7 @@ def _run(result: RunResult, anchor: str, name: str) -> str:
     parts += [
         figure(throughput(result), f"{anchor}t"),
         figure(delays(result), f"{anchor}d"),
+        *(_sent(result, anchor) if in_detail else ()),
         figure(chart(result), f"{anchor}m"),
         figure(allocation(result) or queue_rates(result), f"{anchor}q"),
         figure(backlog(result), f"{anchor}b"),

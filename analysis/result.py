@@ -1,10 +1,11 @@
 """What an analysis of one run finds; `RunResult.to_json` is what result.json holds."""
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from analysis.machine import MachineLoad
+from analysis.trace import Trace
 
 FORMAT = 2
 
@@ -169,6 +170,7 @@ class UserResult:
     duplicate_bytes: int = 0
     delay_quantiles_s: list[float] = field(default_factory=list)
     series: Series | None = None
+    trace: Trace | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -450,7 +452,12 @@ class RunResult:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for result.json; numbers that are not finite become ``None``."""
-        plain: dict[str, Any] = _finite({"format": FORMAT, **asdict(self)})
+        # Points of figures are for the page only.
+        users = {name: replace(user, trace=None) for name, user in self.users.items()}
+        told_run = replace(self, users=users)
+        plain: dict[str, Any] = _finite({"format": FORMAT, **asdict(told_run)})
+        for user in plain["users"].values():
+            del user["trace"]
         plain["mean_user_goodput_bps"] = self.mean_user_goodput_bps
         for told, story in zip(plain["handover_stories"], self.handover_stories, strict=True):
             told |= _finite({"cause_s": story.cause_s, "cause_error_s": story.cause_error_s})

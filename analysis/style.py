@@ -26,7 +26,7 @@ from analysis.result import Band
 INK, SOFT, GRID = "#1c2530", "#5b6673", "#e3e7eb"
 AREAS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
 AREA_LINES = ("#0072B2", "#A66400", "#00664A", "#A34D80", "#8A7F00")
-HATCHES = ("", "////", "....", "\\\\\\\\", "xx")
+HATCHES = ("", "////", "\\\\\\\\", "xx", "..")
 HATCH_INK = "#7a5200"
 LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (2, 1.2)), "-.")
@@ -179,6 +179,8 @@ def _inline(svg: str, name: str) -> str:
         svg = re.sub(pattern, partial(_renamed, short, form), svg)
     svg = re.sub(r'href="#([^"]+)"', partial(_renamed, short, 'href="#{}"'), svg)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # A hundredth of a point cannot be seen; six digits would be most of the page.
+    svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d\.\d\d)\d+", r"\1", tag[0]), svg)
     # The page decides the size; the view box keeps the proportions.
     return re.sub(r'<svg ([^>]*?)height="[^"]*"([^>]*?)width="[^"]*"', r"<svg \1\2", svg, count=1)
 

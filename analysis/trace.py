@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.arrival import waiting
-from analysis.direction import Direction, Sent
+from analysis.direction import Sent
 from analysis.rates import edges_s, rates_bps
+from captures import DataFlow
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
@@ -65,12 +65,12 @@ class Trace:
         What carried the data: subflows, or links.
     edges_s : float64 array
         Limits of the steps that rates and counts are of.
+    points : tuple of Points
+        The data sequence, as the sender sent it if its side was recorded.
     arriving_bps : tuple of float64 array
         New data in each step, for each path.
     goodput_bps : float64 array
         Data that became complete from the start in each step.
-    points : tuple of Points
-        The data sequence, as the sender sent it if its side was recorded.
     delays_s : dict of str to float64 array
         One-way delays of each path, at equally spaced quantiles.
     round_trips_s : dict of str to float64 array
@@ -85,9 +85,9 @@ class Trace:
 
     paths: tuple[str, ...]
     edges_s: F64
-    arriving_bps: tuple[F64, ...]
-    goodput_bps: F64
     points: tuple[Points, ...]
+    arriving_bps: tuple[F64, ...] = ()
+    goodput_bps: F64 = field(default_factory=lambda: np.zeros(0))
     delays_s: dict[str, F64] = field(default_factory=dict)
     round_trips_s: dict[str, F64] = field(default_factory=dict)
     repeats: tuple[F64, ...] = ()
@@ -208,9 +208,8 @@ def flight_bytes(sent: Sent) -> tuple[I64, I64]:
     return time_ns[order], np.maximum(outstanding, 0)
 
 
-def repeat_kinds(direction: Direction) -> I64:
+def repeat_kinds(flow: DataFlow) -> I64:
     """What each piece of data is, see `KINDS`."""
-    flow = direction.flow
     kinds = np.full(len(flow.row), NEW, dtype=np.int64)
     kinds[flow.resent] = RESEND
     kinds[flow.reinjected] = REINJECTION
@@ -224,13 +223,6 @@ def repeats_over_time(time_s: F64, kind: I64, edges: F64) -> tuple[F64, ...]:
         np.histogram(time_s[kind == each], bins=edges)[0].astype(np.float64)
         for each in range(RETRANSMISSION, len(KINDS))
     )
-
-
-def waiting_line(direction: Direction, time_s: F64) -> Line:
-    """Bytes that had arrived at the place of the capture but waited for earlier ones."""
-    flow = direction.flow
-    found = waiting(flow.time_ns, flow.position, flow.length, flow.fresh, flow.in_order)
-    return line(time_s, found.waiting_bytes)
 
 
 def covering(times_s: Sequence[F64], step: float) -> F64:

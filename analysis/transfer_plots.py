@@ -41,6 +41,7 @@ F64 = NDArray[np.float64]
 
 # More points than this make a vector file slow to open: they become a picture inside it.
 _MOST_VECTOR_POINTS = 12_000
+_FEW_POINTS = 1000
 _INCH_A_LEGEND_LETTER = 0.075
 _LEGEND_HANDLE_IN = 0.5
 
@@ -166,7 +167,7 @@ def data_sequence(
                 each.position_bytes / factor[0],
                 linestyle="none",
                 rasterized=count > _MOST_VECTOR_POINTS,
-                **look,
+                **(look if each.kind != NEW or count > _FEW_POINTS else {**look, "ms": 2.8}),
             )
         for path in sorted({each.path for each in points}):
             look = _point_look(Points(path, NEW, times, times))

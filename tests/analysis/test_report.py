@@ -66,7 +66,7 @@ def test_the_page_stands_alone(sptcp: RunResult, mptcp: RunResult, tmp_path: Pat
     # Names of XML vocabularies are no addresses anybody fetches.
     addresses = re.findall(r"https?://[^\"'\s<]+", text)
     assert {address for address in addresses if "www.w3.org" not in address} == set()
-    assert len(parsed.images) == 5
+    assert len(parsed.images) == 13
     assert all(description for description in parsed.images)
 
 
@@ -180,3 +180,23 @@ def test_the_card_tells_a_start_up_from_what_comes_later(sptcp: RunResult, tmp_p
     assert re.search(
         r"longest interruption 2\.50 s \(start-up\); after the start-up \S+ s \(handover\)", text
     )
+
+
+def test_what_is_written_in_a_figure_is_not_cut(mptcp: RunResult, tmp_path: Path) -> None:
+    """Numbers of the drawing are shortened, those that people read are not."""
+    _, text = page(report([mptcp], tmp_path / "report.html"))
+    figures = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)
+    delays = next(each for each in figures if "Distribution of the one-way delay" in each)
+    assert ">0.005<" in delays
+    assert not re.search(r'x="\d+\.\d{3}', delays)
+
+
+def test_the_page_of_a_run_has_its_packets(mptcp: RunResult, tmp_path: Path) -> None:
+    parsed, _ = page(report([mptcp], tmp_path / "report.html"))
+    words = " ".join(parsed.words)
+    for user in mptcp.users:
+        assert f"Sent by {user}" in words
+    assert "resends (12)" in words
+    many = [replace(mptcp, run=f"run-{number}", seed=number) for number in range(4)]
+    parsed, _ = page(report(many, tmp_path / "many.html"))
+    assert "Sent by" not in " ".join(parsed.words)

@@ -9,7 +9,7 @@ Layers understood, nested up to `_MOST_LAYERS` deep:
 
 - links (LINKTYPE_ numbers of www.tcpdump.org/linktypes.html): Ethernet, BSD loopback, PPP, Cisco
   HDLC, PPPoE, Linux cooked (SLL, SLL2), raw IP, 802.11 data frames with or without radiotap, PPI,
-  Prism or AVS headers, IP over FireWire, OpenBSD encapsulation;
+  Prism or AVS headers, IP over FireWire, OpenBSD encapsulation, Apple's PKTAP;
 - between link and IP: VLAN tags, LLC/SNAP, PPPoE, PPP, MPLS;
 - IPv4 and IPv6 with extension headers, jumbograms, authentication headers;
 - tunnels: IP in IP, 6in4, GRE (also Ethernet and ERSPAN in it), VXLAN, GENEVE, GTP-U.
@@ -245,6 +245,12 @@ def _link(data: Buffer, link: int, at: int, limit: int, tally: I64) -> tuple[int
         return _u16(data, at + 16, limit), at + 18
     if link == 109:
         return _BY_NIBBLE, at + 12
+    if link == 258:  # Apple's, with the link type of the interface and the length of the header
+        inner = _u8(data, at + 8, limit)
+        at += _u8(data, at, limit) | _u8(data, at + 1, limit) << 8
+        if inner == 1:
+            return _ETHERNET, at
+        return (_BY_NIBBLE, at if inner else at + 4) if inner in (0, 12, 14, 101) else (0, at)
     return -1, at
 
 

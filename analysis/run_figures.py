@@ -326,6 +326,7 @@ def backlog(run: RunResult) -> Plot | None:
         return None
     ports = list(dict.fromkeys(each.port for each in queues))
     end_s = max(each.backlog[-1][0] for each in queues)
+    end_s = max([end_s, *(user.sending_end_s or 0.0 for user in run.users.values())])
     with styled():
         figure = Figure(
             figsize=(PAGE_WIDTH_IN, 0.8 + _ONE_PANEL_IN * len(ports)), layout="constrained"
@@ -475,7 +476,9 @@ def _track(axes: Axes, run: RunResult, found: Chart, name: str, known: Sequence[
             begin_s = series.start_s + step * series.step_s
             if begin_s < rows[0, 0] or begin_s > rows[-1, 0]:
                 continue
-            ends = [_place(found.tracks[name], at) for at in (begin_s, begin_s + series.step_s)]
+            # A little longer, so that no seam is seen.
+            stop_s = begin_s + 1.04 * series.step_s
+            ends = [_place(found.tracks[name], at) for at in (begin_s, stop_s)]
             # The link that carried most lies below, the others in it.
             carrying = [i for i in np.argsort(-rates[:, step]).tolist() if rates[i, step] > 0]
             for order, which in enumerate(carrying):
@@ -483,7 +486,7 @@ def _track(axes: Axes, run: RunResult, found: Chart, name: str, known: Sequence[
                     [east for east, _ in ends],
                     [north for _, north in ends],
                     color=AREA_LINES[which % len(AREA_LINES)],
-                    linewidth=max(5.5 - 3.5 * order, 1),
+                    linewidth=max(7 - 4 * order, 1.5),
                     solid_capstyle="butt",
                     zorder=2 + order,
                 )

@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -256,7 +256,7 @@ class BacklogSampler:
         self._events = events
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True, name="backlog sampler")
-        self._written: dict[tuple[str, int], Sequence[int]] = {}
+        self._written: dict[tuple[str, int], Qdisc] = {}
 
     def __enter__(self) -> BacklogSampler:
         self._thread.start()
@@ -282,8 +282,17 @@ class BacklogSampler:
                 message = f"the backlog of the queues is not recorded: {error.strerror or error}"
                 self._events.write("error", "run", message=message)
                 return
-            for each in found:
+            for each in [*found, *self._gone(found)]:
                 self._write(each, moment)
+
+    def _gone(self, found: Sequence[Qdisc]) -> list[Qdisc]:
+        """Queues that were taken away with packets in them: nothing waits there any more."""
+        present = {(each.interface, each.parent) for each in found}
+        return [
+            replace(leaf, backlog_bytes=0, backlog_packets=0)
+            for key, leaf in self._written.items()
+            if key not in present and leaf.backlog_packets
+        ]
 
     def _write(self, leaf: Qdisc, moment: float) -> None:
         datapath = self._datapaths.get(leaf.interface)
@@ -291,10 +300,10 @@ class BacklogSampler:
         queue_id = (leaf.parent & 0xFFFF) - 1
         if datapath is None or leaf.parent == 0xFFFFFFFF:
             return
-        state = (leaf.packets, leaf.backlog_packets, leaf.drops)
-        if self._written.get((leaf.interface, queue_id)) == state:
+        key = (leaf.interface, leaf.parent)
+        if self._written.get(key) == leaf:
             return
-        self._written[leaf.interface, queue_id] = state
+        self._written[key] = leaf
         self._events.write(
             "sample",
             datapath,

@@ -97,3 +97,57 @@ def test_queues_and_their_backlog_as_tc_shows_them() -> None:
 
 def test_listing_queues_needs_no_rights() -> None:
     assert all(each.kind for each in qdiscs())
+
+
+_SAMPLED = """
+set -e
+sysctl -q -w net.ipv6.conf.default.disable_ipv6=1
+for port in satcom-eth3 shore-eth2 uav-eth2 shore-eth3; do
+    ip link add $port type veth peer name p$port
+    ip link set $port up
+    ip link set p$port up
+    tc qdisc add dev $port root handle 1: htb default 2
+    tc class add dev $port parent 1: classid 1:2 htb rate 1kbit burst 1600
+done
+ip address add 10.9.9.1/24 dev uav-eth2
+ip neighbour replace 10.9.9.2 lladdr 02:00:00:00:00:01 dev uav-eth2 nud permanent
+"$0" -c "
+import pathlib, subprocess, sys, time
+import scenarios
+from tactical.emulation.counters import BacklogSampler
+from tactical.emulation.events import EventLog
+from tactical.emulation.plan import make_plan
+plan = make_plan(scenarios.load('direct-move').build(1), 'fdm')
+with EventLog(pathlib.Path(sys.argv[1])) as events, BacklogSampler(plan, events):
+    time.sleep(0.8)
+    ping = ('ping', '-c', '5', '-i', '0.01', '-W', '0.01', '-s', '1000', '10.9.9.2')
+    subprocess.run(ping, capture_output=True)
+    time.sleep(1.2)
+    subprocess.run(('tc', 'class', 'delete', 'dev', 'uav-eth2', 'classid', '1:2'))
+    subprocess.run(('tc', 'qdisc', 'delete', 'dev', 'uav-eth2', 'root'))
+    time.sleep(1.2)
+" "$1"
+"""
+
+
+def test_backlog_is_written_when_it_changes_and_when_its_queue_goes(tmp_path: Path) -> None:
+    if os.geteuid() != 0 or shutil.which("tc") is None or shutil.which("unshare") is None:
+        pytest.skip("needs root, tc and unshare, to queue packets in a namespace of its own")
+    done = subprocess.run(
+        ["unshare", "-n", "sh", "-c", _SAMPLED, sys.executable, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode:
+        pytest.skip(f"this machine has no HTB or veth: {done.stderr.strip().splitlines()[-1]}")
+    rows = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
+    assert {row["kind"] for row in rows} == {"backlog"}
+    told = [row for row in rows if row["port"] == "uav-eth2" and row["queue_id"] == 1]
+    waiting = [row["backlog_packets"] for row in told]
+    assert waiting[0] == waiting[-1] == 0
+    assert max(waiting) >= 3
+    assert told[0]["datapath"] == "uav"
+    # Idle queues are told of once.
+    assert len([row for row in rows if row["port"] == "satcom-eth3"]) == 1

@@ -94,9 +94,15 @@ def run(options: argparse.Namespace) -> int:
         raise Refused("--report and --no-report contradict each other")
     if options.export is not None and options.export.suffix not in (".parquet", ".csv"):
         raise Refused(f"--export {options.export} must end in .parquet or .csv")
+    for name in ("report", "export"):
+        target = getattr(options, name)
+        if target is not None and not target.parent.is_dir():
+            raise Refused(f"--{name} {target}: there is no directory {target.parent}")
+    if options.figures is not None and options.figures.exists() and not options.figures.is_dir():
+        raise Refused(f"--figures {options.figures} is no directory")
     from analysis.capture import analyse_captures
-    from analysis.capture_document import capture_document
-    from analysis.capture_table import capture_table
+    from analysis.capture_json import capture_document
+    from analysis.capture_text import capture_table
     from analysis.places import PlacesError
 
     with stages() as tell:
@@ -110,11 +116,12 @@ def run(options: argparse.Namespace) -> int:
             )
         except PlacesError as error:
             raise Refused(str(error)) from error
-        if options.json:
-            print_json(capture_document(analysis, captures))
-        else:
-            print(capture_table(analysis))
         written = _write(options, analysis, captures, tell)
+        document = capture_document(analysis, captures) if options.json else None
+    if document is not None:
+        print_json(document)
+    else:
+        print(capture_table(analysis))
     for said in written:
         print(said, file=sys.stderr if options.json else sys.stdout)
     return 0
@@ -160,7 +167,7 @@ def _write(
             tell("drawing figures", 0.0)
             written.append(f"figures: {_figures(analysis, options.figures)} in {options.figures}")
         if options.report is not None or not (options.no_report or options.json):
-            from analysis.capture_report import capture_report
+            from analysis.capture_page import capture_report
 
             tell("writing the report", 0.0)
             target = options.report or _unused(Path("report.html"))
@@ -172,7 +179,7 @@ def _write(
 
 
 def _figures(analysis: CaptureAnalysis, directory: Path) -> int:
-    from analysis.capture_report import capture_figures
+    from analysis.capture_page import capture_figures
     from analysis.style import PAPER_WIDTH_IN
 
     directory.mkdir(parents=True, exist_ok=True)

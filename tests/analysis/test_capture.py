@@ -10,10 +10,10 @@ import pytest
 from pyarrow import parquet
 
 from analysis.capture import analyse_captures
-from analysis.capture_document import capture_document
-from analysis.capture_report import capture_figures, capture_report
+from analysis.capture_json import capture_document
+from analysis.capture_page import capture_figures, capture_report
 from analysis.capture_result import CaptureAnalysis
-from analysis.capture_table import capture_table
+from analysis.capture_text import capture_table
 from analysis.frames import (
     PACKET_COLUMNS,
     connections_frame,

@@ -225,7 +225,10 @@ class HandoverStory:
         When the flow allocation was solved, how long that took, and what its certificate leaves.
     deployed_s, deploy_time_s : float or None
         When every switch had confirmed its flow entries (barrier) and queues (OVSDB), and how
-        long that took.
+        long that took. A `trigger` that expected the change may be earlier than it.
+    verify_time_s : float or None
+        How long reading back took of what the switches hold, before `deployed_s`; ``None`` if that
+        was not done.
     queues_set, entries_added, entries_removed : int
     last_on_old_s : float or None
         The last data packet that reached the host over the path that was left.
@@ -257,6 +260,7 @@ class HandoverStory:
     relative_gap: float | None = None
     deployed_s: float | None = None
     deploy_time_s: float | None = None
+    verify_time_s: float | None = None
     queues_set: int = 0
     entries_added: int = 0
     entries_removed: int = 0

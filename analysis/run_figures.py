@@ -94,6 +94,8 @@ def reaction(story: HandoverStory) -> str:
         what.append(f"{story.entries_removed} entries removed")
     within = f"in {1e3 * story.deploy_time_s:.0f} ms" if story.deploy_time_s is not None else ""
     done = " ".join(each for each in (", ".join(what) or "changed", within) if each)
+    if story.verify_time_s is not None:
+        done += f", read back in {1e3 * story.verify_time_s:.0f} ms"
     return " ".join([*said, f"{done}, deployed at {story.deployed_s:.2f} s"])
 
 

@@ -26,6 +26,8 @@ _STEP_S = 0.1
 _BACK = 0.9
 # A path that carried data so shortly before was in use.
 _IN_USE_S = 1.0
+# A decision so long before a change may have foreseen it.
+_FORECAST_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -169,24 +171,29 @@ def _drawn_in(change: LinkChange, events: Sequence[Event]) -> LinkChange:
     """The later stamp no later than the controller knew."""
     for event in events:
         if event.kind in ("solve", "assignment") and _concerns(event, change):
-            known_s = event.t_s - (number(event.data.get("solve_time_s")) or 0.0)
-            known_s -= number(event.data.get("deploy_time_s")) or 0.0
+            took_s = [
+                number(event.data.get(f"{step}_s")) or 0.0
+                for step in ("waited", "solve_time", "deploy_time")
+            ]
+            known_s = event.t_s - sum(took_s)
             if change.before_s is None or known_s < change.before_s:
                 return replace(change, before_s=max(known_s, change.after_s))
             return change
     return change
 
 
-def _concerns(event: Event, change: LinkChange) -> bool:
-    """Whether the controller decided because of this change."""
+def _concerns(event: Event, change: LinkChange, *, expected: bool = False) -> bool:
+    """Whether the controller decided because of this change, or because it was expected."""
     trigger = str(event.data.get("trigger", ""))
     named = all(
         re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", trigger)
         for name in (change.user, change.relay)
     )
-    if not named or event.t_s < change.after_s:
+    if not named or ("expected" in trigger) != expected:
         return False
-    return ("dissociated" in trigger) != change.joins
+    leaves = any(word in trigger for word in ("dissociated", "leave"))
+    early_s = _FORECAST_S if expected else 0.0
+    return leaves != change.joins and event.t_s >= change.after_s - early_s
 
 
 def what_changed(change: LinkChange, *, multipath: bool) -> str:
@@ -234,7 +241,10 @@ def stories(
         following = [each.after_s for each in later]
         # A slow reaction may come after the next change, but not after the next of its kind.
         alike = [e.after_s for e in later if (e.relay, e.joins) == (change.relay, change.joins)]
-        story = _with_reaction(story, events, change, alike[0] if alike else None)
+        until_s = alike[0] if alike else None
+        story = _with_reaction(story, events, change, until_s)
+        if story.trigger is None:
+            story = _with_reaction(story, events, change, until_s, expected=True)
         timeline = timelines.get(change.user)
         if timeline is not None and len(timeline.arrived_s):
             # With several paths, one that comes takes the place of none.
@@ -245,9 +255,14 @@ def stories(
 
 
 def _with_reaction(
-    story: HandoverStory, events: Sequence[Event], change: LinkChange, next_s: float | None
+    story: HandoverStory,
+    events: Sequence[Event],
+    change: LinkChange,
+    next_s: float | None,
+    *,
+    expected: bool = False,
 ) -> HandoverStory:
-    """What the controller solved and deployed because of a change."""
+    """What the controller solved and deployed because of a change, or expecting it."""
     set_queues = added = removed = 0
     for event in events:
         if next_s is not None and event.t_s >= next_s:
@@ -257,7 +272,11 @@ def _with_reaction(
         elif event.kind == "flow_mod":
             added += count(event.data.get("added")) or 0
             removed += count(event.data.get("removed")) or 0
-        elif event.kind == "solve" and story.solve_s is None and _concerns(event, change):
+        elif (
+            event.kind == "solve"
+            and story.solve_s is None
+            and _concerns(event, change, expected=expected)
+        ):
             story = replace(
                 story,
                 trigger=str(event.data.get("trigger")),
@@ -266,12 +285,13 @@ def _with_reaction(
                 relative_gap=number(event.data.get("relative_gap")),
             )
         elif event.kind == "assignment":
-            if _concerns(event, change):
+            if _concerns(event, change, expected=expected):
                 return replace(
                     story,
                     trigger=str(event.data.get("trigger")),
                     deployed_s=event.t_s,
                     deploy_time_s=number(event.data.get("deploy_time_s")),
+                    verify_time_s=number(event.data.get("verify_time_s")),
                     queues_set=set_queues,
                     entries_added=added,
                     entries_removed=removed,

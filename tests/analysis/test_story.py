@@ -113,6 +113,23 @@ def test_each_decision_belongs_to_its_change() -> None:
     assert [each.what for each in single] == ["satcom → uav", "leaves uav"]
 
 
+def test_a_change_that_was_expected() -> None:
+    """The controller had deployed before the link went, and it knew no more when it did."""
+    leaving = [
+        *decided(15.0, 15.2, "ship1 expected to leave uav"),
+        association(20.0, "ship1", "dissociating"),
+        association(20.4, "ship1", "dissociated"),
+    ]
+    (story,) = stories(leaving, link_changes(leaving), {}, multipath=True)
+    assert (story.trigger, story.deployed_s) == ("ship1 expected to leave uav", 15.2)
+    assert (story.cause_after_s, story.cause_before_s) == (20.0, 20.4)
+    # What it decides at the change itself is the reaction, and an expectation of joining is none.
+    leaving += decided(20.5, 20.6, "ship1 dissociated from uav")
+    leaving[:0] = decided(14.0, 14.1, "ship1 expected to join uav")
+    (story,) = stories(leaving, link_changes(leaving), {}, multipath=True)
+    assert (story.trigger, story.solve_s) == ("ship1 dissociated from uav", 20.5)
+
+
 def timeline(gap_s: tuple[float, float], rate_bytes: int = 1000) -> Timeline:
     """Ten packets a second over satcom for 30 s but for a gap, afterwards over the UAV."""
     times = np.arange(0.0, 30.0, 0.1)

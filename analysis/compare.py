@@ -233,7 +233,9 @@ def _labels(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Protocol, with scenario and parameters where these differ; equal for runs of one group."""
     parameters = [mapping(each.get("parameters")) for each in results]
     names = dict.fromkeys(name for each in parameters for name in each)
-    differing = [name for name in names if len({repr(each.get(name)) for each in parameters}) > 1]
+    # What an earlier version did not know yet is no difference.
+    known = {name: {repr(each[name]) for each in parameters if name in each} for name in names}
+    differing = [name for name in names if len(known[name]) > 1]
     scenarios = {each.get("scenario") for each in results}
     labels: list[str] = []
     for each, values in zip(results, parameters, strict=True):

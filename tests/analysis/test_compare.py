@@ -93,7 +93,7 @@ def test_one_seed_has_no_interval_and_says_so() -> None:
 
 
 def test_groups_are_what_differs_in_the_seed_only() -> None:
-    slow = {"parameters": {"satcom.delay_s": 0.5, "uav.channel": 1}}
+    slow = {"parameters": {"satcom.delay_s": 0.5, "uav.channel": 1, "of.this.version": "x"}}
     fast = {"parameters": {"satcom.delay_s": 0.25, "uav.channel": 1}}
     runs = [
         *(result("fdm", seed, 1e6 + seed, **slow) for seed in (1, 2)),

@@ -26,6 +26,7 @@ COMMANDS = (
     "doctor",
     "scenarios",
     "check",
+    "preview",
     "run",
     "batch",
     "report",

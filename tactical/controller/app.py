@@ -171,6 +171,7 @@ class ControllerApp(App):
         self._counting: dict[tuple[int, int], list[Any]] = {}
         self._sending = threading.Lock()
         self._tables: dict[str, QueueTable] = {}
+        self._own_remotes = {d.name: d.ovsdb for d in self.network.datapaths if d.ovsdb}
         self._rows: dict[str, Mapping[Queue, QueueRate]] = {}
         self._failures = 0
         self._subflows = {
@@ -491,7 +492,7 @@ class ControllerApp(App):
             self._deploy(decision.change)
             deployed_s = time.monotonic()
             self._verify(decision.change, decision.target)
-        except (RuntimeError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the old state comes back
             return Outcome(decision.trigger, False, self._restore(decision.change, error))
         self._failures = 0
         self.controller.confirm(decision)
@@ -556,7 +557,7 @@ class ControllerApp(App):
             wanted_rates.pop(queue_, None)
         if not wanted_rates and not steps.dropped:
             return
-        rows = self._read_queues()
+        rows = self._read_queues([*wanted_rates, *steps.dropped])
         wrong = [q for q, rate in wanted_rates.items() if rows.get(q) != rate]
         wrong += [q for q in steps.dropped if q in rows]
         if wrong:
@@ -573,7 +574,7 @@ class ControllerApp(App):
                 held = Deployment(held.flows, self._read_queues())
             self._deploy(change(held, before))
             held, outcome = before, "the state before it is in force"
-        except (RuntimeError, OSError) as second:
+        except Exception as second:  # noqa: BLE001 - told with the first
             outcome = f"the state before it cannot be restored: {second}"
         message = f"{error}; {outcome}"
         self.write(Record("error", "controller", {"message": message}))
@@ -611,17 +612,19 @@ class ControllerApp(App):
     def _on_lock(self, locked: bool) -> None:
         self._put(RoleChanged(locked))
 
-    def _read_queues(self) -> dict[Queue, QueueRate]:
+    def _read_queues(self, some: list[Queue] | None = None) -> dict[Queue, QueueRate]:
+        """All queues of this controller, or those of some, as the databases hold them."""
         found: dict[Queue, QueueRate] = {}
-        for table in self._tables.values():
-            found.update(table.read())
+        if some is None:
+            for table in self._tables.values():
+                found.update(table.read())
+        else:
+            for remote, queues in self._by_remote(some).items():
+                found.update(self._tables[remote].read(queues))
         return found
 
     def _remote(self, datapath: str) -> str:
-        return next(
-            (d.ovsdb for d in self.network.datapaths if d.name == datapath and d.ovsdb),
-            self.options.ovsdb,
-        )
+        return self._own_remotes.get(datapath, self.options.ovsdb)
 
     def _by_remote(self, queues: Iterable[Queue]) -> dict[str, list[Queue]]:
         found: dict[str, list[Queue]] = {}

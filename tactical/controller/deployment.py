@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from fdm.queues import QueueRate, changes, queue_ids
 
-from .allocation import Allocation, Subflow
-from .network import ControlledNetwork
+from .allocation import Allocation, Path, Subflow
+from .network import Attachment, ControlledNetwork
 
 SUBFLOW_PRIORITY = 100
 HANDSHAKE_PRIORITY = 150
@@ -137,15 +137,21 @@ class Change:
         return {dpid: frozenset(cookies) for dpid, cookies in found.items()}
 
 
+Memory = dict[tuple[Attachment, Path, tuple[int | None, ...]], frozenset[FlowEntry]]
+"""Entries of subflows as they were last made: by attachment, path, and queue ids on it."""
+
+
 def deployment(
     network: ControlledNetwork,
     connected: frozenset[int],
     allocation: Allocation,
     numbers: PortNumbers,
+    memory: Memory | None = None,
 ) -> Deployment:
     """The flow entries and queues for `allocation`.
 
-    Only `connected` datapaths get entries.  A subflow's entries match its own address against
+    Only `connected` datapaths get entries.  What is in `memory` is not made again; it is kept
+    for the same network only.  A subflow's entries match its own address against
     the server's, in either direction; towards the station the last datapath writes the MAC of
     the interface that is attached there, so that an address may move between interfaces.
     """
@@ -159,13 +165,38 @@ def deployment(
         for (datapath, port), rate in subflow.queues.items():
             queue_id = numbers[datapath, port][a.user, a.datapath]
             queues[Queue(datapath, port, queue_id, a.user, a.datapath)] = rate
-        flows.update(_entries(network, subflow, numbers))
-    return Deployment(frozenset(f for f in flows if f.dpid in connected), queues)
+        flows |= _remembered(network, subflow, numbers, {} if memory is None else memory)
+    here = {f for f in flows if f.dpid in connected} if _away(network, connected) else flows
+    return Deployment(frozenset(here), queues)
+
+
+def _away(network: ControlledNetwork, connected: frozenset[int]) -> bool:
+    return any(d.dpid not in connected for d in network.datapaths)
+
+
+def _remembered(
+    network: ControlledNetwork, subflow: Subflow, numbers: PortNumbers, memory: Memory
+) -> frozenset[FlowEntry]:
+    a = subflow.attachment
+    owner = (a.user, a.datapath)
+    ids = tuple(
+        numbers[hop.datapath, hop.port][owner]
+        if (hop.datapath, hop.port) in subflow.queues
+        else None
+        for hop in subflow.path
+    )
+    key = (a, subflow.path, ids)
+    if (known := memory.get(key)) is None:
+        if len(memory) > 4 * len(network.attachments):
+            memory.clear()
+        known = memory[key] = frozenset(_entries(network, subflow, numbers))
+    return known
 
 
 def _entries(
     network: ControlledNetwork, subflow: Subflow, numbers: PortNumbers
 ) -> Iterable[FlowEntry]:
+    """The entries of a subflow; they depend on its path and the numbers of its queues only."""
     a = subflow.attachment
     cookie = subflow_cookie(a.user, a.datapath)
     upwards = _between(a.address, network.server.address)

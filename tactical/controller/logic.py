@@ -18,6 +18,7 @@ from .deployment import (
     Change,
     Deployment,
     FlowEntry,
+    Memory,
     PortNumbers,
     change,
     deployment,
@@ -120,6 +121,7 @@ class Controller:
         self._unsolved = False
         self._judged_s = -math.inf
         self._numbers: PortNumbers = {}
+        self._memory: Memory = {}
         self._draining: frozenset[tuple[str, str]] = frozenset()
 
     @property

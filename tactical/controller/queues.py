@@ -12,7 +12,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,17 @@ Queues = Mapping[Queue, QueueRate]
 
 class QueueError(RuntimeError):
     """Open vSwitch refused or did not carry out a change of queues."""
+
+
+class _Replica(ovs.db.idl.Idl):
+    """The client's copy of the database, which notes whether queues have changed."""
+
+    def __init__(self, remote: str, helper: ovs.db.idl.SchemaHelper) -> None:
+        self.changed = True
+        super().__init__(remote, helper)
+
+    def notify(self, event: str, row: Any, updates: Any = None) -> None:
+        self.changed = self.changed or row._table.name != "Open_vSwitch"
 
 
 class QueueTable:
@@ -81,11 +92,10 @@ class QueueTable:
         self._remote = remote
         self._timeout_s = timeout_s
         self._on_change, self._on_lock = on_change, on_lock
-        self._idl = ovs.db.idl.Idl(remote, helper)
+        self._idl = _Replica(remote, helper)
         if on_lock is not None:
             self._idl.set_lock(MASTER_LOCK)
-        self._known: Queues | None = None
-        self._seen_seqno = 0
+        self._known: dict[Queue, QueueRate] | None = None
         self._locked = False
         self._swept = False
         self._closing = False
@@ -104,7 +114,7 @@ class QueueTable:
             If that cannot be done, or not in time.
         """
         if rates:
-            self._ask(lambda: self._transact(lambda txn: self._write(txn, rates)))
+            self._ask(lambda: self._transact(lambda txn: self._write(txn, rates), rates))
 
     def drop(self, queues: Sequence[Queue]) -> None:
         """Remove queues in one transaction, and wait until the switch has done it.
@@ -115,11 +125,11 @@ class QueueTable:
             If that cannot be done, or not in time.
         """
         if queues:
-            self._ask(lambda: self._transact(lambda txn: self._remove(queues)))
+            self._ask(lambda: self._transact(lambda txn: self._remove(queues), queues))
 
-    def read(self) -> Queues:
-        """The queues that the database holds."""
-        found: Queues = self._ask(self._read)
+    def read(self, queues: Collection[Queue] | None = None) -> Queues:
+        """The queues that the database holds: all, or those of some."""
+        found: Queues = self._ask(lambda: self._read(queues))
         return found
 
     def close(self) -> None:
@@ -150,15 +160,13 @@ class QueueTable:
                     future.set_result(work())
                 except Exception as error:  # noqa: BLE001 - whoever asked is told
                     future.set_exception(error)
-                if self._idl.has_ever_connected():
-                    self._known = self._read()
             self._report()
             self._step(time.monotonic() + _IDLE_S)
         self._idl.close()
 
     def _report(self) -> None:
-        if self._idl.change_seqno != self._seen_seqno:
-            self._seen_seqno = self._idl.change_seqno
+        if self._idl.changed and self._idl.has_ever_connected():
+            self._idl.changed = False
             if (queues := self._read()) != self._known:
                 self._known = queues
                 self._on_change(queues)
@@ -166,14 +174,19 @@ class QueueTable:
             self._locked = self._idl.has_lock
             self._on_lock(self._locked)
 
-    def _read(self) -> Queues:
+    def _read(self, some: Collection[Queue] | None = None) -> dict[Queue, QueueRate]:
+        wanted = None if some is None else {(q.port, q.queue_id) for q in some}
+        ports = None if some is None else {q.port for q in some}
         queues = {}
         for port in self._idl.tables["Port"].rows.values():
-            for qos in port.qos:
+            name = port.name
+            for qos in port.qos if ports is None or name in ports else ():
                 for queue_id, row in qos.queues.items():
+                    if wanted is not None and (name, queue_id) not in wanted:
+                        continue
                     ids = row.external_ids
                     if ids.get("owner") == OWNER and "user" in ids:
-                        key = Queue(ids["datapath"], port.name, queue_id, ids["user"], ids["via"])
+                        key = Queue(ids["datapath"], name, queue_id, ids["user"], ids["via"])
                         queues[key] = _rate(row.other_config)
         return queues
 
@@ -183,16 +196,14 @@ class QueueTable:
         for q, rate in rates.items():
             config = {"min-rate": str(rate.min_bps), "max-rate": str(rate.max_bps)}
             row = rows[q.port].get(q.queue_id)
+            owner = {"owner": OWNER, "datapath": q.datapath, "user": q.user, "via": q.via}
             if row is None:
                 row = txn.insert(self._idl.tables["Queue"])
                 places[q.port].setkey("queues", q.queue_id, row.uuid)
+                row.external_ids = owner
+            elif row.external_ids != owner:
+                row.external_ids = owner
             row.other_config = config
-            row.external_ids = {
-                "owner": OWNER,
-                "datapath": q.datapath,
-                "user": q.user,
-                "via": q.via,
-            }
 
     def _remove(self, queues: Sequence[Queue]) -> None:
         rows: dict[str, tuple[Any, dict[int, Any]]] = {}
@@ -226,7 +237,7 @@ class QueueTable:
                 raise QueueError(f"port {port} has no QoS row; its link is not shaped")
         raise QueueError(f"port {port} is not in the Open vSwitch database")
 
-    def _transact(self, fill: Callable[[Any], None]) -> None:
+    def _transact(self, fill: Callable[[Any], None], queues: Collection[Queue]) -> None:
         deadline = time.monotonic() + self._timeout_s
         while not self._idl.has_ever_connected():
             if not self._step(deadline):
@@ -240,6 +251,11 @@ class QueueTable:
                 raise QueueError("OVSDB did not answer a change of queues in time")
         if status == ovs.db.idl.Transaction.NOT_LOCKED:
             raise QueueError("another controller is the master")
+        if self._known is not None:  # what is changed here is no news
+            for q in queues:
+                self._known.pop(q, None)
+            self._known.update(self._read(queues))
+            self._idl.changed = False
 
     def _commit(self, fill: Callable[[Any], None], deadline: float) -> str:
         """Try once; returns the status that ended it well, or why to try again."""

@@ -1,5 +1,6 @@
 """Decisions of the controller, judged by what they do to packets on pure-Python switches."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,7 +36,9 @@ SATCOM, UAV, SHORE = 1, 2, 3
 
 def network_of(protocol: str, *overrides: str) -> ControlledNetwork:
     scenario = scenarios.load("direct-move", overrides).build(1)
-    return controlled_network(make_plan(scenario, protocol), scenario)
+    network = controlled_network(make_plan(scenario, protocol), scenario)
+    settings = dataclasses.replace(network.settings, queue_mode="overflow")
+    return dataclasses.replace(network, settings=settings)
 
 
 def feed(controller: Controller, switches: Any, events: Sequence[Event]) -> list[Decision]:

@@ -1,0 +1,413 @@
+"""When the controller solves, keeps or prepares; policies; on pure-Python switches."""
+
+import dataclasses
+import random
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import scenarios
+from tactical.controller import policy
+from tactical.controller.allocation import Allocation, Situation
+from tactical.controller.deadline import Deadline
+from tactical.controller.events import (
+    AssociationChanged,
+    AssociationExpected,
+    CapacitySet,
+    Counted,
+    CountersRead,
+    DatapathConnected,
+    DemandSet,
+    DistanceMeasured,
+    Event,
+    PolicySet,
+    QueuesRead,
+    RoleChanged,
+    SignalMeasured,
+    Tick,
+)
+from tactical.controller.logic import Controller, Decision, SolveError
+from tactical.controller.network import (
+    Attachment,
+    ControlledNetwork,
+    Datapath,
+    Demand,
+    Port,
+    Server,
+    Settings,
+    Trunk,
+)
+from tactical.controller.policy import Policy
+from tactical.emulation.control import controlled_network
+from tactical.emulation.plan import make_plan
+
+MakeSwitches = Callable[[ControlledNetwork], Any]
+
+
+def direct_move(protocol: str, **settings: Any) -> ControlledNetwork:
+    scenario = scenarios.load("direct-move").build(1)
+    network = controlled_network(make_plan(scenario, protocol), scenario)
+    return dataclasses.replace(network, settings=Settings(**settings))
+
+
+def connected(network: ControlledNetwork) -> list[Event]:
+    return [QueuesRead({}), *(DatapathConnected(d.dpid) for d in network.datapaths)]
+
+
+def feed(
+    controller: Controller, table: Any, events: Sequence[Event], now_s: float = 0.0
+) -> list[Decision]:
+    decisions = []
+    for event in events:
+        decision = controller.handle(table.see(event), now_s)
+        if decision.change is not None:
+            for step in table.steps(decision.change):
+                table.apply(step)
+        controller.confirm(decision)
+        decisions.append(decision)
+    return decisions
+
+
+def kinds(decision: Decision) -> list[str]:
+    return [record.kind for record in decision.records]
+
+
+def rates_of(table: Any, user: str) -> dict[str, tuple[int, int]]:
+    return {q.via: rates for q, rates in table.queues.items() if q.user == user}
+
+
+def test_little_changes_are_kept_and_large_ones_wait_for_the_dwell_time(
+    switches: MakeSwitches,
+) -> None:
+    network = direct_move("fdm", dwell_s=10.0, demand_threshold=0.1)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    described = network.demands[0].rate_bps
+    (little,) = feed(controller, table, [DemandSet("ship1", 1.05 * described)], 100.0)
+    assert "solve" not in kinds(little)
+    (large,) = feed(controller, table, [DemandSet("ship1", 0.5 * described)], 101.0)
+    assert "solve" in kinds(large)
+    (early,) = feed(controller, table, [DemandSet("ship1", described)], 105.0)
+    assert "solve" not in kinds(early), "it still fits, and is young"
+    ticks = [feed(controller, table, [Tick()], 101.0 + s)[0] for s in (5.5, 8.0, 11.0, 17.0)]
+    assert ["solve" in kinds(tick) for tick in ticks] == [False, False, True, False]
+    assert ticks[2].trigger == "periodic"
+
+
+def test_capacity_that_no_longer_carries_is_answered_at_once(switches: MakeSwitches) -> None:
+    network = direct_move("fdm", dwell_s=1e6)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    (more,) = feed(controller, table, [CapacitySet("satcom:satcom-eth3", 60e6)], 1.0)
+    assert more.change is None
+    (less,) = feed(controller, table, [CapacitySet("satcom:satcom-eth3", 2e6)], 1.0)
+    assert "solve" in kinds(less)
+    assert sum(low for low, _ in table.queues.values()) <= 2e6
+    (unknown,) = feed(controller, table, [CapacitySet("nowhere:eth0", 1.0)], 1.0)
+    assert unknown.change is None
+
+
+def test_measured_demand_follows_the_counters(switches: MakeSwitches) -> None:
+    network = direct_move("fdm", measured_demand=True, dwell_s=0.0, smoothing_s=1.0)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    assert rates_of(table, "ship1")["satcom"][0] == pytest.approx(3.21e6, rel=0.01)
+    for second in range(1, 20):
+        counted = Counted(("subflow", "ship1", "satcom"), second * 100_000)
+        feed(controller, table, [CountersRead((counted,)), Tick()], float(second))
+    # 0.8 Mbit/s are sent; a quarter more is allowed for.
+    assert rates_of(table, "ship1")["satcom"][0] == pytest.approx(1e6, rel=0.02)
+    assert rates_of(table, "ship2")["satcom"][0] == pytest.approx(3.21e6, rel=0.01)
+    # Reset counters are no traffic, and an idle user can begin again.
+    for second in range(20, 60):
+        counted = Counted(("subflow", "ship1", "satcom"), 0)
+        feed(controller, table, [CountersRead((counted,)), Tick()], float(second))
+    assert rates_of(table, "ship1")["satcom"][0] == pytest.approx(0.321e6, rel=0.02)
+
+
+def test_failed_solve_leaves_the_last_allocation_and_is_tried_again(
+    switches: MakeSwitches,
+) -> None:
+    network = direct_move("fdm", period_s=5.0)
+    broken = False
+
+    def allocate(policy: Policy, situation: Situation) -> Allocation:
+        if broken:
+            raise SolveError("it took longer than 10 s")
+        return policy.allocate(situation)
+
+    table, controller = switches(network), Controller(network, allocate=allocate)
+    feed(controller, table, connected(network))
+    before, broken = (dict(table.entries), dict(table.queues)), True
+    (failed,) = feed(controller, table, [AssociationChanged("ship1", "uav", True)], 50.0)
+    (error,) = failed.records
+    assert "longer than 10 s; the allocation in force stays" in error.data["message"]
+    assert (table.entries, table.queues) == before
+    decisions = [feed(controller, table, [Tick()], 50.0 + s)[0] for s in (1.0, 2.0)]
+    broken = False
+    decisions += [feed(controller, table, [Tick()], 50.0 + s)[0] for s in (6.0, 8.0)]
+    assert [kinds(d) for d in decisions] == [[], [], ["solve"], []]
+    assert set(rates_of(table, "ship1")) == {"satcom", "uav"}
+
+
+def test_late_solve_is_not_waited_for_and_its_answer_is_used_later() -> None:
+    network = direct_move("fdm")
+    go = threading.Event()
+
+    class Slow(Policy):
+        def allocate(self, situation: Situation) -> Allocation:
+            go.wait(30.0)
+            return Allocation(())
+
+    slow, situation = Slow(), Situation(network, ())
+    deadline = Deadline(0.01)
+    with pytest.raises(SolveError, match=r"longer than 0\.01 s"):
+        deadline(slow, situation)
+    with pytest.raises(SolveError, match="still runs"):
+        deadline(slow, situation)
+    assert deadline._late is not None
+    go.set()
+    deadline._late.done.wait(30.0)
+    assert deadline(slow, situation) == Allocation(())
+
+
+def test_expected_end_of_an_association_empties_the_path_first(switches: MakeSwitches) -> None:
+    network = direct_move("fdm", lead_time_s=2.0)
+    table, controller = switches(network), Controller(network)
+    joins = [AssociationChanged(user, "uav", True) for user in ("ship1", "ship2")]
+    feed(controller, table, [*connected(network), *joins])
+    feed(controller, table, [AssociationExpected("ship1", "uav", False, 20.0)], 10.0)
+    assert controller.next_moment_s(10.0) == 18.0
+    assert rates_of(table, "ship1")["uav"][0] > 0
+    (due,) = feed(controller, table, [Tick()], 18.0)
+    assert kinds(due) == ["drain", "solve"]
+    assert due.records[0].data == {
+        "user": "ship1",
+        "via": "uav",
+        "backup": True,
+        "expected_in_s": 2.0,
+    }
+    assert rates_of(table, "ship1")["uav"] == (0, 64_000)
+    assert rates_of(table, "ship2")["uav"][0] == pytest.approx(776_537, rel=0.01)
+    a = next(a for a in network.attachments if a.user == "ship1" and a.wireless)
+    assert table.send("uav", a.address, network.server.address) is not None
+    (gone,) = feed(controller, table, [AssociationChanged("ship1", "uav", False)], 20.5)
+    assert table.send("uav", a.address, network.server.address) is None
+    assert not gone.change.raised, "everything else was right already"
+
+
+def test_expectation_that_does_not_come_true_is_given_up(switches: MakeSwitches) -> None:
+    network = direct_move("fdm")
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, [*connected(network), AssociationChanged("ship1", "uav", True)])
+    before = rates_of(table, "ship1")["uav"]
+    feed(controller, table, [AssociationExpected("ship1", "uav", False, 1.0)], 0.0)
+    assert rates_of(table, "ship1")["uav"][0] == 0
+    feed(controller, table, [Tick()], 7.0)
+    assert rates_of(table, "ship1")["uav"] == before
+
+
+def test_expected_association_finds_its_entries_waiting(switches: MakeSwitches) -> None:
+    network = direct_move("fdm")
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, [*connected(network), AssociationExpected("ship1", "uav", True, 1.0)])
+    a = next(a for a in network.attachments if a.user == "ship1" and a.wireless)
+    there = table.send("uav", a.address, network.server.address)
+    assert (there.datapath, rates_of(table, "ship1")["uav"]) == ("shore", (0, 64_000))
+    (joined,) = feed(controller, table, [AssociationChanged("ship1", "uav", True)], 1.0)
+    assert not joined.change.added
+    assert rates_of(table, "ship1")["uav"][0] == pytest.approx(776_537, rel=0.01)
+
+
+def test_whoever_has_no_other_path_keeps_the_one_that_will_go(switches: MakeSwitches) -> None:
+    network = direct_move("fdm")
+    only = tuple(a for a in network.attachments if a.wireless or a.user != "ship1")
+    network = dataclasses.replace(network, attachments=only)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, [*connected(network), AssociationChanged("ship1", "uav", True)])
+    before = rates_of(table, "ship1")
+    feed(controller, table, [AssociationExpected("ship1", "uav", False, 1.0)])
+    assert rates_of(table, "ship1") == before
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        lambda s: SignalMeasured("ship1", "uav", -72.0 - s),
+        lambda s: DistanceMeasured("ship1", "uav", 900.0 + 10.0 * s, 1000.0),
+    ],
+    ids=["signal", "distance"],
+)
+def test_trend_leads_to_an_expectation(
+    measured: Callable[[int], Event], switches: MakeSwitches
+) -> None:
+    """Both lose 1 of 10 units a second: the association is over at 10 s."""
+    network = direct_move("fdm", lead_time_s=2.0)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, [*connected(network), AssociationChanged("ship1", "uav", True)])
+    drained = []
+    for second in range(10):
+        (decision,) = feed(controller, table, [measured(second)], float(second))
+        drained += [second for kind in kinds(decision) if kind == "drain"]
+    assert drained == [8]
+
+
+def test_slave_watches_and_changes_nothing_until_it_is_master(switches: MakeSwitches) -> None:
+    network = direct_move("fdm")
+    table, controller = switches(network), Controller(network, elected=True)
+    joined = AssociationChanged("ship1", "uav", True)
+    decisions = feed(controller, table, [*connected(network), joined, Tick()])
+    assert all(d.change is None and not d.records for d in decisions)
+    (now_master,) = feed(controller, table, [RoleChanged(True)])
+    assert kinds(now_master) == ["role", "solve"]
+    assert set(rates_of(table, "ship1")) == {"satcom", "uav"}
+
+
+def mesh() -> ControlledNetwork:
+    """One user's address at s; the server at t; two ways of two hops, one of them 3 times as wide,
+    and a way of one hop that is slow: s - a - t, s - b - t, s - t."""
+    trunks = (
+        Trunk("s", "s2", "a", "a1", 10e6, 0.01),
+        Trunk("a", "a2", "t", "t2", 10e6, 0.01),
+        Trunk("s", "s3", "b", "b1", 30e6, 0.02),
+        Trunk("b", "b2", "t", "t3", 30e6, 0.02),
+    )
+    names = {"s": 3, "a": 2, "b": 2, "t": 3}
+    users = [f"u{n}" for n in range(40)]
+    return ControlledNetwork(
+        policy="ecmp",
+        datapaths=tuple(Datapath(name, n) for n, name in enumerate(names, start=1)),
+        ports=tuple(Port(d, f"{d}{n}", n) for d, most in names.items() for n in range(1, most + 1)),
+        attachments=tuple(
+            Attachment(
+                u, f"{u}-eth0", f"10.0.0.{n}", f"02:00:00:00:00:{n:02x}", "s", "s1", 1e8, False
+            )
+            for n, u in enumerate(users, start=1)
+        ),
+        trunks=trunks,
+        server=Server("host", "10.9.0.1", "02:00:00:09:00:01", "t", "t1", 1e9),
+        demands=tuple(Demand(u, 0.5e6) for u in users),
+        mean_packet_bits=12000.0,
+        delay_coefficient=1.0,
+        capacity_share=0.95,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "through_b", "queues"),
+    [("shortest", 0, 0), ("ecmp", 20, 0), ("wcmp", 30, 0), ("static", 0, 80), ("fdm", 28, 80)],
+)
+def test_policies_spread_subflows_as_they_promise(
+    name: str, through_b: int, queues: int, switches: MakeSwitches
+) -> None:
+    network = dataclasses.replace(mesh(), policy=name)
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    used = 0
+    for a in network.attachments:
+        there = table.send("s", a.address, network.server.address)
+        assert (there.datapath, there.port) == ("t", "t1")
+        back = table.send("t", network.server.address, a.address)
+        assert (back.datapath, back.port, back.eth_dst) == ("s", "s1", a.mac)
+        assert controller.allocation is not None
+        subflow = next(s for s in controller.allocation.subflows if s.attachment == a)
+        used += subflow.path[1].datapath == "b"
+    # Hashes of forty addresses are not quite even.
+    assert used == pytest.approx(through_b, abs=0 if through_b == 0 else 6)
+    assert len(table.queues) == queues
+    for port in ("s2", "s3", "a2", "b2"):
+        capacity = next(t.rate_bps for t in network.trunks if t.a_port == port)
+        assert sum(low for q, (low, _) in table.queues.items() if q.port == port) <= capacity
+
+
+def test_policy_may_change_while_it_runs(switches: MakeSwitches) -> None:
+    network = mesh()
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    for name in (*policy.NAMES, "ecmp"):
+        feed(controller, table, [PolicySet(name)])
+        fresh_table, fresh = (
+            switches(network),
+            Controller(dataclasses.replace(network, policy=name)),
+        )
+        feed(fresh, fresh_table, connected(network))
+        assert table.entries.keys() == fresh_table.entries.keys()
+        assert {(q.port, q.user) for q in table.queues} == {
+            (q.port, q.user) for q in fresh_table.queues
+        }
+    assert not table.queues
+
+
+def campaign() -> ControlledNetwork:
+    """Ten stations with a satellite and a radio, and four access points."""
+    scenario = scenarios.load("direct-move", ("ships.count=10",)).build(1)
+    network = controlled_network(make_plan(scenario, "fdm"), scenario)
+    shore = next(d for d in network.datapaths if d.name == "shore")
+    points = [f"uav{n}" for n in range(2, 5)]
+    radio = [a for a in network.attachments if a.wireless]
+    return dataclasses.replace(
+        network,
+        datapaths=(
+            *network.datapaths,
+            *(Datapath(p, shore.dpid + n) for n, p in enumerate(points, 1)),
+        ),
+        ports=(
+            *network.ports,
+            *(Port(p, f"{p}-wlan1", 1) for p in points),
+            *(Port(p, f"{p}-eth2", 2) for p in points),
+            *(Port("shore", f"shore-eth{n}", n) for n in range(4, 7)),
+        ),
+        attachments=(
+            *network.attachments,
+            *(dataclasses.replace(a, datapath=p, port=f"{p}-wlan1") for p in points for a in radio),
+        ),
+        trunks=(
+            *network.trunks,
+            *(
+                Trunk(p, f"{p}-eth2", "shore", f"shore-eth{n}", n * 1e6, 0.01)
+                for n, p in enumerate(points, start=4)
+            ),
+        ),
+    )
+
+
+def moves(network: ControlledNetwork, count: int) -> list[Event]:
+    """Random changes of association; a radio is at one access point at most."""
+    chance, at = random.Random(1), dict[str, str]()
+    users = sorted({a.user for a in network.attachments})
+    points = sorted({a.datapath for a in network.attachments if a.wireless})
+    events: list[Event] = []
+    while len(events) < count:
+        user = chance.choice(users)
+        if user in at:
+            events.append(AssociationChanged(user, at.pop(user), False))
+        else:
+            at[user] = chance.choice(points)
+            events.append(AssociationChanged(user, at[user], True))
+    events += [AssociationChanged(user, point, False) for user, point in at.items()]
+    return events
+
+
+def test_after_two_hundred_handovers_everything_is_as_a_fresh_solve_would_have_it(
+    switches: MakeSwitches,
+) -> None:
+    network = campaign()
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    start = (set(table.entries.values()), dict(table.queues))
+    for number, event in enumerate(moves(network, 200)):
+        feed(controller, table, [event], float(number))
+        fresh_table, fresh = switches(network), Controller(network)
+        fresh.view = dataclasses.replace(controller.view)
+        feed(fresh, fresh_table, [Tick()], float(number))
+        assert table.entries.keys() == fresh_table.entries.keys()
+        mine, wanted = (
+            {(q.port, q.user, q.via): rate for q, rate in each.queues.items()}
+            for each in (table, fresh_table)
+        )
+        assert mine.keys() == wanted.keys()
+        for queue, rates in wanted.items():
+            assert mine[queue] == pytest.approx(rates, rel=0.06, abs=2)
+    assert (set(table.entries.values()), dict(table.queues)) == start, "nothing is left behind"

@@ -25,8 +25,9 @@ from captures.dataflow import (
     DataFlow,
     Direction,
     goes_silent,
-    multipath_flow,
-    single_path_flow,
+    measure,
+    place_multipath,
+    place_single_path,
 )
 from captures.handshakes import Draft, drafts
 from captures.options import Capable, Fail, FastClose
@@ -192,44 +193,18 @@ def each_connection(packets: Packets) -> Iterator[Connection]:
 
 
 def _connection(packets: Packets, draft: Draft) -> Connection:
-    halves = {
-        forward: [member.half(packets, forward=forward) for member in draft.members]
-        for forward in (True, False)
-    }
     handshakes = [handshake_ns(packets, member.stream) for member in draft.members]
     side = capture_side(handshakes[0])
-    directions = {
-        forward: Direction(
-            halves=halves[forward],
-            opposite=halves[not forward],
-            repeats=[
-                tcp_repeats(packets, half, None if times is None else sum(times))
-                for half, times in zip(halves[forward], handshakes, strict=True)
-            ],
-            at_receiver=side == ("server" if forward else "client"),
-        )
-        for forward in (True, False)
-    }
-    fallback = draft.refused
-    checked: dict[bool, list[Checksums]] = {}
-    if draft.multipath:
-        flows, checked, fallback = _multipath(packets, draft, directions)
+    if len(draft.members) == 1:
+        ways = {way: _begun(packets, draft, handshakes, way) for way in (True, False)}
+        fell_back = draft.multipath and _fell_back(packets, draft, ways)
+        seen = {way: _seen(packets, ways.pop(way), side, fell_back) for way in (True, False)}
     else:
-        flows = {way: single_path_flow(packets, each) for way, each in directions.items()}
-    traffic = {
-        way: [
-            _traffic(flows[way], index, half, repeats, check)
-            for index, (half, repeats, check) in enumerate(
-                zip(
-                    direction.halves,
-                    direction.repeats,
-                    checked.get(way, [Checksums()] * len(direction.halves)),
-                    strict=True,
-                )
-            )
-        ]
-        for way, direction in directions.items()
-    }
+        # One after the other: they may be large.
+        seen = {
+            way: _seen(packets, _begun(packets, draft, handshakes, way), side, False)
+            for way in (True, False)
+        }
     subflows = tuple(
         Subflow(
             client=member.stream.server if member.swapped else member.stream.client,
@@ -240,12 +215,17 @@ def _connection(packets: Packets, draft: Draft) -> Connection:
             backup=member.backup,
             opened_ns=member.stream.opened_ns,
             last_ns=member.stream.last_ns,
-            closed=_subflow_end(there, back),
+            closed=next((end for end in ("reset", "orderly") if end in ends), "open"),
             forward=sent,
             backward=received,
         )
-        for member, there, back, sent, received in zip(
-            draft.members, halves[True], halves[False], traffic[True], traffic[False], strict=True
+        for member, sent, received, *ends in zip(
+            draft.members,
+            seen[True].traffic,
+            seen[False].traffic,
+            seen[True].ends,
+            seen[False].ends,
+            strict=True,
         )
     )
     client_token, server_token = draft.tokens()
@@ -253,14 +233,14 @@ def _connection(packets: Packets, draft: Draft) -> Connection:
     return Connection(
         protocol="mptcp" if draft.multipath else "tcp",
         version=draft.version,
-        fallback=fallback,
+        fallback=draft.refused or seen[True].fell_back or seen[False].fell_back,
         client=subflows[0].client,
         server=subflows[0].server,
         client_token=client_token if draft.multipath else None,
         server_token=server_token if draft.multipath else None,
         subflows=subflows,
-        forward=flows[True],
-        backward=flows[False],
+        forward=seen[True].flow,
+        backward=seen[False].flow,
         signals=said,
         capture_side=side,
         opened_ns=min(each.opened_ns for each in subflows),
@@ -269,46 +249,100 @@ def _connection(packets: Packets, draft: Draft) -> Connection:
     )
 
 
-def _multipath(
-    packets: Packets, draft: Draft, directions: dict[bool, Direction]
-) -> tuple[dict[bool, DataFlow], dict[bool, list[Checksums]], bool]:
-    """Data and checksums of both directions, and whether the connection fell back to TCP."""
-    opening = draft.members[0].options
-    announced: dict[bool, Announced] = {}
-    checked: dict[bool, list[Checksums]] = {}
-    for way, direction in directions.items():
-        initial = draft.initial_sequence(forward=way)
-        of_first_data = {
-            sent.row: sent.option
-            for sent in opening
-            if way and sent.forward and isinstance(sent.option, Capable) and sent.option.data_bytes
-        }
-        known, numbered_from = mapping.mappings(packets, direction.halves, initial, of_first_data)
-        announced[way] = Announced(known, numbered_from)
-        checked[way] = [
-            checksums.verify(packets, half, each, initial, of_first_data)
-            for half, each in zip(direction.halves, known, strict=True)
-        ]
-    fell_back = False
-    if len(draft.members) == 1:
-        failed = any(isinstance(each.option, Fail) for each in opening)
-        fell_back = failed or any(each.infinite for each in announced.values())
-        if draft.version is not None:
-            fell_back = fell_back or any(
-                goes_silent(packets, directions[way].halves[0], announced[way].mappings[0])
-                for way in (True, False)
-            )
-    flows = {
-        way: multipath_flow(packets, direction, announced[way], fell_back=fell_back)
-        for way, direction in directions.items()
+@dataclass
+class _Begun:
+    """One direction before its data are put in place."""
+
+    forward: bool
+    direction: Direction
+    announced: Announced | None
+    checked: list[Checksums]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """One direction; of each subflow its traffic and how its sender ended it."""
+
+    flow: DataFlow
+    traffic: list[SubflowTraffic]
+    ends: list[str]
+    fell_back: bool
+
+
+def _begun(
+    packets: Packets, draft: Draft, handshakes: list[tuple[int, int] | None], forward: bool
+) -> _Begun:
+    halves = [member.half(packets, forward=forward) for member in draft.members]
+    direction = Direction(
+        halves=halves,
+        opposite=[
+            member.stream.backward if forward != member.swapped else member.stream.forward
+            for member in draft.members
+        ],
+        repeats=[
+            tcp_repeats(packets, half, None if times is None else sum(times))
+            for half, times in zip(halves, handshakes, strict=True)
+        ],
+    )
+    _give_back(packets, direction)
+    if not draft.multipath:
+        return _Begun(forward, direction, None, [Checksums()])
+    initial = draft.initial_sequence(forward=forward)
+    of_first_data = {
+        sent.row: sent.option
+        for sent in draft.members[0].options
+        if forward and sent.forward and isinstance(sent.option, Capable) and sent.option.data_bytes
     }
-    return flows, checked, fell_back or any(each.infinite for each in announced.values())
+    known, numbered_from = mapping.mappings(packets, halves, initial, of_first_data)
+    checked = [
+        checksums.verify(packets, half, each, initial, of_first_data)
+        for half, each in zip(halves, known, strict=True)
+    ]
+    return _Begun(forward, direction, Announced(known, numbered_from), checked)
 
 
-def _subflow_end(there: Half, back: Half) -> str:
-    if there.reset or back.reset:
-        return "reset"
-    return "open" if there.end is None and back.end is None else "orderly"
+def _fell_back(packets: Packets, draft: Draft, ways: dict[bool, _Begun]) -> bool:
+    """Whether a connection of one subflow became plain TCP."""
+    if any(isinstance(each.option, Fail) for each in draft.members[0].options):
+        return True
+    for way in ways.values():
+        assert way.announced is not None
+        if way.announced.infinite:
+            return True
+        if draft.version is not None:
+            half, known = way.direction.halves[0], way.announced.mappings[0]
+            if goes_silent(packets, half, known):
+                return True
+    return False
+
+
+def _seen(packets: Packets, begun: _Begun, side: str | None, fell_back: bool) -> _Seen:
+    direction, announced = begun.direction, begun.announced
+    _give_back(packets, direction)
+    if announced is None:
+        placed = place_single_path(packets, direction)
+    else:
+        infinite = announced.infinite
+        placed = place_multipath(packets, direction, announced, fell_back=fell_back)
+        fell_back = fell_back or infinite
+    _give_back(packets, direction)
+    flow = measure(placed, at_receiver=side == ("server" if begun.forward else "client"))
+    each = zip(direction.halves, direction.repeats, begun.checked, strict=True)
+    return _Seen(
+        flow=flow,
+        traffic=[_traffic(flow, index, *about) for index, about in enumerate(each)],
+        ends=[
+            "reset" if half.reset else "open" if half.end is None else "orderly"
+            for half in direction.halves
+        ],
+        fell_back=fell_back,
+    )
+
+
+def _give_back(packets: Packets, direction: Direction) -> None:
+    """Give memory of columns back after a large step."""
+    if sum(len(half.rows) for half in direction.halves) > _RELEASED_PACKETS:
+        packets.release()
 
 
 def _end(

@@ -15,6 +15,7 @@ from captures.repeats import TcpRepeats
 from captures.streams import Half
 
 I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 
@@ -126,18 +127,17 @@ class Direction:
 
     Attributes
     ----------
-    halves, opposite : list of Half
-        That direction of each subflow, and the other one.
+    halves : list of Half
+        That direction of each subflow.
+    opposite : list of int32 array
+        Rows of the other direction of each subflow.
     repeats : list of TcpRepeats
         For each half.
-    at_receiver : bool
-        The capture was made where the data arrive.
     """
 
     halves: list[Half]
-    opposite: list[Half]
+    opposite: list[I32]
     repeats: list[TcpRepeats]
-    at_receiver: bool
 
 
 @dataclass(frozen=True)
@@ -161,49 +161,57 @@ class Announced:
         return any(bool(each.infinite.any()) for each in self.mappings)
 
 
-def single_path_flow(packets: Packets, direction: Direction) -> DataFlow:
-    """Data of one direction of a TCP stream."""
+@dataclass(frozen=True)
+class Placed:
+    """Data in place; the arrays are those of `DataFlow`, and `endless` is as in `Pieces`."""
+
+    row: I64
+    time_ns: I64
+    subflow: I64
+    position: I64
+    length: I64
+    endless: Mask
+    retransmitted: Mask
+    acknowledged: Acknowledgments
+    announced_bytes: int | None
+    unmapped_bytes: int
+    conflicting_mappings: int
+    end_bytes: int | None
+
+
+def place_single_path(packets: Packets, direction: Direction) -> Placed:
+    """Put the data of one direction of a TCP stream in place."""
     (half,) = direction.halves
     carries = np.flatnonzero((half.payload_bytes > 0) & ~half.keep_alive)
     at, length = half.position[carries] - 1, half.payload_bytes[carries]
     endless = np.zeros(len(carries), dtype=np.bool_)
     acknowledged = acknowledgments.by_tcp(packets, half, direction.opposite[0])
-    return _flow(
-        packets,
-        direction,
-        [Pieces(carries, at, length, endless, 0, 0)],
-        acknowledged,
-        announced_bytes=None,
-        end_bytes=None if half.end is None else half.end - 1,
-    )
+    end = None if half.end is None else half.end - 1
+    pieces = [Pieces(carries, at, length, endless, 0, 0)]
+    return _placed(packets, direction, pieces, acknowledged, None, end)
 
 
-def multipath_flow(
+def place_multipath(
     packets: Packets, direction: Direction, announced: Announced, *, fell_back: bool
-) -> DataFlow:
-    """Data of one direction of a multipath connection.
+) -> Placed:
+    """Put the data of one direction of a multipath connection in place.
 
     Parameters
     ----------
     packets : Packets
     direction : Direction
     announced : Announced
+        Its mappings are gone afterwards, as they may be large.
     fell_back : bool
         The connection became plain TCP: its one subflow goes on without mappings.
     """
-    pairs = list(zip(direction.halves, announced.mappings, strict=True))
-    pieces = [mapping.place(half, known, goes_on=fell_back) for half, known in pairs]
-    finite = [~known.infinite for known in announced.mappings]
-    begins, sizes = (
-        np.concatenate(
-            [
-                getattr(known, name)[use]
-                for known, use in zip(announced.mappings, finite, strict=True)
-            ]
-        )
-        for name in ("data", "length")
-    )
+    announced_bytes = union_bytes(*_finite(announced))
+    pieces = [
+        mapping.place(half, known, goes_on=fell_back)
+        for half, known in zip(direction.halves, announced.mappings, strict=True)
+    ]
     ends = [known.fin for known in announced.mappings if known.fin is not None]
+    announced.mappings.clear()
     end = max(ends, default=None)
     if fell_back:
         # After a fallback only the subflow's own FIN and acknowledgments go on.
@@ -212,14 +220,19 @@ def multipath_flow(
         acknowledged = acknowledgments.by_tcp(packets, half, direction.opposite[0])
     else:
         acknowledged = acknowledgments.by_data(packets, direction.opposite, announced.initial, end)
-    return _flow(
-        packets,
-        direction,
-        pieces,
-        acknowledged,
-        announced_bytes=union_bytes(begins, sizes),
-        end_bytes=end,
-    )
+    return _placed(packets, direction, pieces, acknowledged, announced_bytes, end)
+
+
+def _finite(announced: Announced) -> tuple[I64, I64]:
+    """Where the data of finite mappings begin, and their lengths; repeated ones mostly once."""
+    begins: list[I64] = []
+    sizes: list[I64] = []
+    for known in announced.mappings:
+        use = ~known.infinite
+        use[1:] &= (known.data[1:] != known.data[:-1]) | (known.length[1:] != known.length[:-1])
+        begins.append(known.data[use])
+        sizes.append(known.length[use])
+    return np.concatenate(begins), np.concatenate(sizes)
 
 
 def goes_silent(packets: Packets, half: Half, known: Mappings) -> bool:
@@ -236,15 +249,14 @@ def goes_silent(packets: Packets, half: Half, known: Mappings) -> bool:
     return not packets.dss_flags[half.rows[np.argmax(beyond) :]].any()
 
 
-def _flow(
+def _placed(
     packets: Packets,
     direction: Direction,
     pieces: list[Pieces],
     acknowledged: Acknowledgments,
-    *,
     announced_bytes: int | None,
     end_bytes: int | None,
-) -> DataFlow:
+) -> Placed:
     row = np.concatenate(
         [half.rows[each.packet] for half, each in zip(direction.halves, pieces, strict=True)]
     )
@@ -258,31 +270,63 @@ def _flow(
     position = np.concatenate([each.position for each in pieces])
     length = np.concatenate([each.length for each in pieces])
     endless = np.concatenate([each.endless for each in pieces])
+    unmapped_bytes = sum(each.unmapped_bytes for each in pieces)
+    conflicts = sum(each.conflicts for each in pieces)
+    pieces.clear()
     time_ns = packets.time_ns[row]
     # The files of several interfaces need not be in order of time.
-    if len(pieces) > 1 or (time_ns[1:] < time_ns[:-1]).any():
+    if (row[1:] < row[:-1]).any() or (time_ns[1:] < time_ns[:-1]).any():
         order = np.argsort(row, kind="stable")
         ordered = time_ns[order]
         if (ordered[1:] < ordered[:-1]).any():
             order = np.lexsort((row, time_ns))
-        row, time_ns, again, subflow, position, length, endless = (
-            column[order] for column in (row, time_ns, again, subflow, position, length, endless)
-        )
+        # One by one, so that no more than one column is there twice.
+        row, time_ns = row[order], time_ns[order]
+        again, subflow = again[order], subflow[order]
+        position, length, endless = position[order], length[order], endless[order]
+    return Placed(
+        row=row,
+        time_ns=time_ns,
+        subflow=subflow,
+        position=position,
+        length=length,
+        endless=endless,
+        retransmitted=again,
+        acknowledged=acknowledged,
+        announced_bytes=announced_bytes,
+        unmapped_bytes=unmapped_bytes,
+        conflicting_mappings=conflicts,
+        end_bytes=end_bytes,
+    )
+
+
+def measure(placed: Placed, *, at_receiver: bool) -> DataFlow:
+    """Count what was new, and tell apart what came again.
+
+    Parameters
+    ----------
+    placed : Placed
+    at_receiver : bool
+        The capture was made where the data arrive.
+    """
+    row, position, length = placed.row, placed.position, placed.length
+    again = placed.retransmitted
     covered = cover(position, length)
     reinjected, resent, redundant = np.zeros((3, len(row)), dtype=np.bool_)
     before = length - covered.fresh
     if before.any():
         repeats = ~again & (_by_packet(row, before) > 0)
-        resent = _resent(row, subflow, position, length, repeats)
+        resent = _resent(placed, repeats)
         reinjected = repeats & ~resent
         redundant = _by_packet(row, covered.fresh) == 0
-        if not direction.at_receiver:
-            left = np.maximum(position + length - acknowledged.before(row), 0)
+        if not at_receiver:
+            left = np.maximum(position + length - placed.acknowledged.before(row), 0)
             redundant &= _by_packet(row, left) == 0
+    announced_bytes = placed.announced_bytes
     return DataFlow(
         row=row,
-        time_ns=time_ns,
-        subflow=subflow,
+        time_ns=placed.time_ns,
+        subflow=placed.subflow,
         position=position,
         length=length,
         fresh=covered.fresh,
@@ -294,12 +338,12 @@ def _flow(
         announced_bytes=covered.total if announced_bytes is None else announced_bytes,
         captured_bytes=covered.total,
         in_order_bytes=int(covered.edge[-1]) if len(row) else 0,
-        acknowledged_bytes=acknowledged.total,
-        fallback_bytes=int(covered.fresh[endless].sum()),
-        unmapped_bytes=sum(each.unmapped_bytes for each in pieces),
-        conflicting_mappings=sum(each.conflicts for each in pieces),
+        acknowledged_bytes=placed.acknowledged.total,
+        fallback_bytes=int(covered.fresh[placed.endless].sum()),
+        unmapped_bytes=placed.unmapped_bytes,
+        conflicting_mappings=placed.conflicting_mappings,
         gaps=covered.gaps,
-        end_bytes=end_bytes,
+        end_bytes=placed.end_bytes,
     )
 
 
@@ -314,11 +358,12 @@ def _by_packet(row: I64, values: I64) -> I64:
     return spread
 
 
-def _resent(row: I64, subflow: I64, position: I64, length: I64, candidates: Mask) -> Mask:
+def _resent(placed: Placed, candidates: Mask) -> Mask:
     """Which of the candidates have data that their own subflow had carried before."""
-    found = np.zeros(len(row), dtype=np.bool_)
-    for index in np.unique(subflow[candidates]).tolist():
-        mine = subflow == index
-        fresh = cover(position[mine], length[mine]).fresh
-        found[mine] = _by_packet(row[mine], length[mine] - fresh) > 0
+    found = np.zeros(len(candidates), dtype=np.bool_)
+    for index in np.unique(placed.subflow[candidates]).tolist():
+        mine = placed.subflow == index
+        row, length = placed.row[mine], placed.length[mine]
+        fresh = cover(placed.position[mine], length).fresh
+        found[mine] = _by_packet(row, length - fresh) > 0
     return found & candidates

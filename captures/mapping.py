@@ -137,23 +137,7 @@ def mappings(
     """
     at = [np.flatnonzero(packets.dss_flags[half.rows] & DSS_MAP) for half in halves]
     rows = np.concatenate([half.rows[packet] for half, packet in zip(halves, at, strict=True)])
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    estimated = initial is None
-    if initial is None and len(ordered):
-        carries = ordered[packets.mapping_bytes[ordered] > 0]
-        example = carries[0] if len(carries) else ordered[0]
-        initial = int(packets.data_sequence[example]) - 1 & _M64
-    numbers = np.zeros(len(rows), dtype=np.int64)
-    if initial is not None and len(rows):
-        long = packets.dss_flags[ordered] & DSS_MAP8 != 0
-        relative = relative_numbers(packets.data_sequence[ordered], long, initial)
-        if estimated:
-            # The first packet recorded may have overtaken others.
-            near = (relative > -_NEAR_BYTES) & (packets.mapping_bytes[ordered] > 0)
-            lowest = int(relative[near].min()) if near.any() else 0
-            relative, initial = relative - lowest, initial + lowest & _M64
-        numbers[order] = relative
+    numbers, initial = _numbers(packets, rows, initial)
     found: list[Mappings] = []
     begin = 0
     for index, (half, packet) in enumerate(zip(halves, at, strict=True)):
@@ -162,6 +146,30 @@ def mappings(
         first = of_first_data if index == 0 else {}
         found.append(_announced(packets, half, packet, own, first))
     return found, initial
+
+
+def _numbers(packets: Packets, rows: I64, initial: int | None) -> tuple[I64, int | None]:
+    """Data numbers of mappings as positions, and what they count from."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64), initial
+    estimated = initial is None
+    if initial is None:
+        initial = int(packets.data_sequence[rows.min()]) - 1 & _M64
+    long = packets.dss_flags[rows] & DSS_MAP8 != 0
+    if long.all():
+        numbers = relative_numbers(packets.data_sequence[rows], long, initial)
+    else:
+        # Shorter numbers need the order of time, over all subflows.
+        order = np.argsort(rows, kind="stable")
+        numbers = np.empty(len(rows), dtype=np.int64)
+        ordered = packets.data_sequence[rows[order]]
+        numbers[order] = relative_numbers(ordered, long[order], initial)
+    if estimated:
+        # The first packet recorded may have overtaken others, or carry no data.
+        near = (numbers > -_NEAR_BYTES) & (packets.mapping_bytes[rows] > 0)
+        lowest = int(numbers[near].min()) if near.any() else 0
+        numbers, initial = numbers - lowest, initial + lowest & _M64
+    return numbers, initial
 
 
 def _announced(
@@ -179,7 +187,8 @@ def _announced(
     length = np.where(infinite, ENDLESS, length - fin)
     end = int((data + length)[fin].max()) if fin.any() else None
     keep = (length >= 0) & (packets.flags[rows] & SYN == 0)
-    packet, start, data, length = packet[keep], start[keep], data[keep], length[keep]
+    if not keep.all():
+        packet, start, data, length = packet[keep], start[keep], data[keep], length[keep]
     if of_first_data:
         first_rows = np.array(sorted(of_first_data), dtype=np.int64)
         first_packet = np.searchsorted(half.rows, first_rows)
@@ -282,8 +291,8 @@ def _disjoint(known: Mappings) -> tuple[I64, I64, I64, Mask, int]:
     announced = order[distinct]
     stop, shift, infinite = start + length, data - start, length == ENDLESS
     # An infinite mapping ends where another one begins.
-    following = np.append(start[1:], np.int64(ENDLESS))
-    stop = np.where(infinite, np.maximum(following, start), stop)
+    following = np.append(start, np.int64(ENDLESS))[np.searchsorted(start, start, side="right")]
+    stop = np.where(infinite, following, stop)
     conflicts = 0
     if len(start) > 1:
         before = np.maximum.accumulate(stop)[:-1]

@@ -266,8 +266,14 @@ def _head(analysis: CaptureAnalysis, names: Sequence[str], drawn: Sequence[Trans
         f"{datetime.fromtimestamp(min(starts), UTC):%Y-%m-%d %H:%M:%S} UTC" if starts else "",
         f"{max(spans):.2f} s" if spans else "",
         f"{whole(analysis.frames)} packets, {whole(analysis.tcp_frames)} of TCP",
-        f"{whole(multipath)} multipath and {whole(len(analysis.connections) - multipath)} "
-        "single-path connections",
+        ", ".join(
+            f"{whole(count)} {kind} connection{'s' if count > 1 else ''}"
+            for kind, count in (
+                ("multipath", multipath),
+                ("single-path", len(analysis.connections) - multipath),
+            )
+            if count
+        ),
     ]
     links = "".join(f'<a href="#{each.name}">{escaped(_short(each))}</a>' for each in drawn)
     title = names[0] if len(names) == 1 else f"{len(names)} captures"
@@ -509,7 +515,7 @@ def _subflows(transfer: Transfer) -> str:
             each.closed if each.closed != "orderly" else "",
         ]
         line: list[object] = [
-            Words(f"{each.client} – {each.server}"),
+            Sentence(f"{each.client} – {each.server}"),
             Words(", ".join(note for note in notes if note)),
             whole(way.fresh_bytes),
             whole(way.data_packets),

@@ -8,7 +8,7 @@ I64 = NDArray[np.int64]
 
 # Steps that people count in.
 _STEPS_S = tuple(m * 10.0**e for e in range(-5, 9) for m in (1, 2, 5))
-MOST_STEPS = 200
+MOST_STEPS = 120
 
 
 def step_s(duration_s: float, most: int = MOST_STEPS) -> float:

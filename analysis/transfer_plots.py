@@ -42,6 +42,7 @@ F64 = NDArray[np.float64]
 # More points than this make a vector file slow to open: they become a picture inside it.
 _MOST_VECTOR_POINTS = 12_000
 _FEW_POINTS = 1000
+_CUT_BURSTS = 3
 _INCH_A_LEGEND_LETTER = 0.075
 _LEGEND_HANDLE_IN = 0.5
 
@@ -555,11 +556,14 @@ def _legend(figure: Figure, handles: Sequence[Artist], width_in: float) -> None:
 def _limit_rates(axes: Axes, edges_s: F64, rates: F64, top: float) -> None:
     """Let one catching-up burst not flatten everything else; what is cut off has its value."""
     usual = 2.0 * float(np.percentile(rates, 95)) if len(rates) else 0.0
-    if usual <= 0 or top <= 1.15 * usual:
+    cut = np.flatnonzero(rates > usual)
+    # Many bursts, or some close together, are what the figure is about.
+    apart = len(cut) <= _CUT_BURSTS and (np.diff(cut) > len(rates) / 12).all()
+    if usual <= 0 or top <= 1.15 * usual or not apart:
         axes.set_ylim(0, 1.08 * top or 1.0)
         return
     axes.set_ylim(0, usual)
-    for index in np.flatnonzero(rates > usual).tolist()[:20]:
+    for index in cut.tolist():
         axes.annotate(
             f"↑ {rates[index]:.0f}",
             ((edges_s[index] + edges_s[index + 1]) / 2, usual),

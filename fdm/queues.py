@@ -9,8 +9,9 @@ guaranteed the solved rate. What it may take beyond that follows one rule:
 - On its other paths it is held to the solved rate. A scarce path is scarce because it is good,
   and a greedy sender would fill it and with it everybody's delay.
 
-That is the default, ``overflow``. ``strict`` holds every queue to its solved rate, and
-``work-conserving`` lets all of them take an equal share of what their link has left.
+That is the default, ``overflow``. ``strict`` holds every queue to its solved rate.
+``work-conserving`` lets all of them take an equal share of what their link has left, up to its
+whole capacity; it is the best where something else keeps queues short, see `fdm.active_queue`.
 
 Guarantees never add up to more than a stated share of the capacity. Rates are whole bits per
 second, because Open vSwitch reads nothing else.
@@ -98,7 +99,8 @@ def queue_rates(
     On a link with flow f, capacity C and n demands that overflow over it:
 
     - guaranteed: the solved rate, cut in proportion where f exceeds ηC, rounded down;
-    - most: the solved rate, plus (ηC − f)/n for a demand that overflows here.
+    - most: the solved rate, plus (ηC − f)/n for a demand that overflows here, or (C − f)/n for
+      each where ``work-conserving``.
     """
     if not 0.0 < capacity_share <= 1.0:
         raise ValueError(f"capacity_share must be above 0 and at most 1, not {capacity_share!r}")
@@ -110,7 +112,13 @@ def queue_rates(
             f"the network {len(network.links)}"
         )
     usable = [capacity_share * link.capacity_bps for link in network.links]
-    free = [max(0.0, room - f) for room, f in zip(usable, solution.link_flows_bps, strict=True)]
+    whole = [link.capacity_bps for link in network.links]
+    free = [
+        max(0.0, room - f)
+        for room, f in zip(
+            whole if mode == "work-conserving" else usable, solution.link_flows_bps, strict=True
+        )
+    ]
     taking: list[tuple[Path, ...]] = []  # of each demand, the paths that may take more
     for flows in solution.path_flows:
         paths = tuple(flow.path for flow in flows)

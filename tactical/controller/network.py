@@ -16,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fdm.queues import MODES
+
 from . import policy
 
 
@@ -120,6 +122,9 @@ class Settings:
     """Relative change of a demand that calls for a new solution."""
     queue_tolerance: float = 0.05
     """Relative change of a queue's rate that is not worth a change on the switch."""
+    queue_mode: str = "overflow"
+    """What a queue may take beyond its guarantee, see `fdm.queues`; ``work-conserving`` where the
+    switches keep queues short themselves."""
     paths_per_user: int = 3
     """Most subflows of a user that get more than a trickle."""
     solve_deadline_s: float = 10.0
@@ -282,6 +287,11 @@ def _is_needed(f: dataclasses.Field[Any]) -> bool:
 
 
 def _check(network: ControlledNetwork, path: Path) -> None:
+    if network.settings.queue_mode not in MODES:
+        raise NetworkError(
+            f"{path}: settings: queue_mode: {network.settings.queue_mode!r}; "
+            f"expected one of {', '.join(MODES)}"
+        )
     if network.policy not in policy.NAMES:
         raise NetworkError(
             f"{path}: policy: {network.policy!r}; expected one of {', '.join(policy.NAMES)}"
@@ -339,7 +349,7 @@ def _quantities(network: ControlledNetwork) -> list[tuple[str, float, bool]]:
         found.append((f"demands[{i}]: rate_bps", d.rate_bps, False))
     for f in dataclasses.fields(Settings):
         value = getattr(network.settings, f.name)
-        if f.name != "signal_threshold_dbm" and not isinstance(value, bool):
+        if f.name != "signal_threshold_dbm" and not isinstance(value, bool | str):
             strict = f.name in ("paths_per_user", "smoothing_s", "period_s", "solve_deadline_s")
             found.append((f"settings: {f.name}", value, strict))
     return found

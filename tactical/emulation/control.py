@@ -73,7 +73,10 @@ def controlled_network(plan: Plan, scenario: Scenario) -> description.Controlled
         delay_coefficient=scenario.kappa,
         capacity_share=scenario.capacity_share,
         # In a slow guest every row of a reply costs milliseconds; captures tell more.
-        settings=description.Settings(count_subflows=False),
+        settings=description.Settings(
+            count_subflows=False,
+            queue_mode="work-conserving" if scenario.queue_discipline == "codel" else "overflow",
+        ),
     )
 
 

@@ -47,6 +47,10 @@ FAULTS = [
     (lambda d: {**d, "demands": [{"user": "x", "rate_bps": 1}]}, "user 'x' has no attachment"),
     (lambda d: {**d, "datapaths": [{"name": "s", "dpid": "1"}]}, "dpid: '1'; expected int"),
     (lambda d: {**d, "capacity_share": True}, "capacity_share: True; expected float"),
+    (
+        lambda d: {**d, "settings": {"queue_mode": "loose"}},
+        "queue_mode: 'loose'; expected one of overflow",
+    ),
     (lambda d: [], "expected an object at the top"),
 ]
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import fdm
 from fdm import Demand, Link, Network, QueueRate, queue_rates, solve
+from fdm.queues import MODES
 
 TAC2 = fdm.load(Path(__file__).parent / "data" / "tac2.json")
 
@@ -109,16 +110,18 @@ def test_every_path_flow_has_a_queue_on_each_of_its_links_and_fits_into_it(probl
         assert rates[key].min_bps <= rate_bps
 
 
-@given(solved(), shares)
-def test_the_most_that_queues_may_take_fits_the_link(problem, share):
+@given(solved(), shares, st.sampled_from(MODES))
+def test_the_most_that_queues_may_take_fits_the_link(problem, share, mode):
     network, solution = problem
     most: Counter[int] = Counter()
     queues: Counter[int] = Counter()
-    for (_, _, link), rate in queue_rates(network, solution, capacity_share=share).items():
+    rates = queue_rates(network, solution, capacity_share=share, mode=mode)
+    for (_, _, link), rate in rates.items():
         most[link] += rate.max_bps
         queues[link] += 1
     for link, total in most.items():
-        limit = max(share * network.links[link].capacity_bps, solution.link_flows_bps[link])
+        whole = 1.0 if mode == "work-conserving" else share
+        limit = max(whole * network.links[link].capacity_bps, solution.link_flows_bps[link])
         assert total <= limit * (1 + 1e-12) + queues[link]  # at least 1 bit/s for each
 
 

@@ -166,7 +166,13 @@ def _one_path_each(problem: RoutingProblem, solution: fdm.Solution) -> fdm.Solut
 
 
 def _read(situation: Situation, problem: RoutingProblem, solution: fdm.Solution) -> Allocation:
-    rates = queue_rates(problem.network, solution, capacity_share=situation.network.capacity_share)
+    network = situation.network
+    rates = queue_rates(
+        problem.network,
+        solution,
+        capacity_share=network.capacity_share,
+        mode=network.settings.queue_mode,
+    )
     subflows = []
     for number, flows in enumerate(solution.path_flows):
         for path, rate_bps in flows:

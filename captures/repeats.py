@@ -23,7 +23,7 @@ class TcpRepeats:
     Attributes
     ----------
     retransmitted : bool array
-        SYN, FIN or data that were sent before, under the same sequence numbers.
+        SYN, FIN or data that were sent before, all or in part, under the same sequence numbers.
     inferred : bool array
         Those of them whose first copy is not in the capture, because it was lost before.
     reordered : bool array
@@ -59,10 +59,12 @@ def tcp_repeats(packets: Packets, half: Half, round_trip_ns: int | None) -> TcpR
     if not len(counts) or (first[1:] == (first + length)[:-1]).all():
         return TcpRepeats(retransmitted, inferred, reordered)
     fresh = cover(first - first.min(), length).fresh
-    retransmitted[counts[fresh == 0]] = True
+    # One byte may be that of a window probe, which the data themselves follow.
+    repeated = (fresh == 0) | (length - fresh > 1)
+    retransmitted[counts[repeated]] = True
 
     reached = np.maximum.accumulate(first + length)
-    late = np.flatnonzero((fresh > 0) & (half.payload_bytes[counts] > 0))
+    late = np.flatnonzero(~repeated & (half.payload_bytes[counts] > 0))
     late = late[late > 0]
     late = late[first[late] < reached[late - 1]]
     # Part of it may be new data behind the gap; then the packet is not late.

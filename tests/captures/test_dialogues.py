@@ -355,6 +355,16 @@ def test_four_kinds_of_repeat(tape: Tape) -> None:
     assert int(flow.retransmitted.sum() + flow.reinjected.sum() + flow.resent.sum()) == 4
 
 
+def test_a_larger_packet_repeats_a_smaller_one(tape: Tape) -> None:
+    talk = Talk(tape).open()
+    talk.send(0, ACK, b"a" * 10)
+    talk.send(0, ACK, b"a" * 10 + b"b" * 10, at=1)
+    talk.send(0, ACK, b"c" * 10)
+    (subflow,) = tape.only().subflows
+    assert (subflow.forward.retransmissions, subflow.forward.fresh_bytes) == (1, 30)
+    assert tape.only().forward.redundant.tolist() == [False, False, False]
+
+
 @pytest.mark.parametrize("at_server", [True, False])
 def test_redundant_data(tape: Tape, at_server: bool) -> None:
     """At the sender only what was acknowledged before; at the receiver all that comes again."""

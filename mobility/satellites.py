@@ -26,7 +26,7 @@ from mobility.steps import Steps
 from mobility.traces.record import TraceError, expected, lines
 from mobility.trajectory import Array, times_s
 
-_LOOK_S = 20.0
+_LOOK_S = 60.0
 """Time between looks for a pass. A satellite is above the horizon of a place for minutes, and its
 elevation has one maximum in each revolution, which takes 85 minutes at least."""
 

@@ -31,6 +31,10 @@ class Moment:
         The controller's delay function.
     capacity_share : float
         Share of a link that guaranteed queue rates may add up to.
+    queue_mode : str
+        What a queue may take beyond its guarantee, one of `fdm.queues.MODES`.
+    paths : int
+        Most paths of a user that get queues.
     queued : frozenset of int
         Links, by position, on which subflows get queues.
     places : mapping of node to (x, y)
@@ -41,6 +45,8 @@ class Moment:
     instance: fdm.Instance
     delay: fdm.Kleinrock
     capacity_share: float
+    queue_mode: str
+    paths: int
     queued: frozenset[int]
     places: Mapping[fdm.Node, tuple[float, float]]
 
@@ -84,6 +90,8 @@ def moment(scenario: Scenario, time_s: float) -> Moment:
         instance,
         fdm.Kleinrock(network.mean_packet_bits, network.delay_coefficient),
         network.capacity_share,
+        network.settings.queue_mode,
+        network.settings.paths_per_user,
         frozenset(position for position, number in enumerate(present) if number in trunks),
         _places(scenario, time_s),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 import fdm
 import scenarios
+from fdm.queues import MODES
 from tactical import scenario_arguments
 from tactical.faults import Refused
 from tactical.streams import print_json
@@ -88,9 +89,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--paths",
         type=int,
-        default=2,
         metavar="K",
         help="paths of a demand that get queues; their rates are the best for so many (default: 2)",
+    )
+    parser.add_argument(
+        "--queues",
+        choices=MODES,
+        help="what a queue may take beyond its guarantee: an equal share of what is left on the "
+        "path with most room (overflow, default), nothing (strict), an equal share on every path "
+        "(work-conserving)",
     )
     parser.add_argument(
         "--picture",
@@ -107,6 +114,8 @@ class _Problem:
     instance: fdm.Instance
     delay: fdm.Delay
     capacity_share: float
+    queue_mode: str
+    paths: int
     queued: frozenset[int] | None = None
     """Links that have queues; None for all."""
     places: Mapping[fdm.Node, tuple[float, float]] | None = None
@@ -116,6 +125,8 @@ def run(options: argparse.Namespace) -> int:
     """Solve, print, draw; the exit status."""
     from tactical.waiting import waiting
 
+    if options.paths is not None and options.paths < 1:
+        raise Refused(f"--paths must be 1 or more, not {options.paths}")
     picture: Path | None = options.picture
     if picture is not None:
         _check_picture(picture)
@@ -135,7 +146,7 @@ def run(options: argparse.Namespace) -> int:
                 progress=progress,
             )
             elapsed_s = time.perf_counter() - clock
-            queues = _queues(problem, solution, options.paths)
+            queues = _queues(problem, solution)
         if picture is not None:
             _draw(problem, solution, picture)
     except ValueError as error:
@@ -170,12 +181,20 @@ def _from_file(options: argparse.Namespace) -> _Problem:
                 "give the moment of an experiment with --at SECONDS"
             )
     instance = fdm.load(name)
-    share = 0.95 if options.capacity_share is None else options.capacity_share
-    kappa = 1.0 if options.kappa is None else options.kappa
+    delay: fdm.Delay
     if options.delay == "bpr":
-        return _Problem(instance, fdm.Bpr(equilibrium=options.equilibrium), share)
-    kind = fdm.Deterministic if options.delay == "md1" else fdm.Kleinrock
-    return _Problem(instance, kind(instance.packet_bits, kappa, options.equilibrium), share)
+        delay = fdm.Bpr(equilibrium=options.equilibrium)
+    else:
+        kappa = 1.0 if options.kappa is None else options.kappa
+        kind = fdm.Deterministic if options.delay == "md1" else fdm.Kleinrock
+        delay = kind(instance.packet_bits, kappa, options.equilibrium)
+    return _Problem(
+        instance,
+        delay,
+        0.95 if options.capacity_share is None else options.capacity_share,
+        options.queues or "overflow",
+        2 if options.paths is None else options.paths,
+    )
 
 
 def _from_scenario(options: argparse.Namespace) -> _Problem:
@@ -186,6 +205,8 @@ def _from_scenario(options: argparse.Namespace) -> _Problem:
         (options.equilibrium, "--equilibrium", None),
         (options.kappa is not None, "--kappa", "controller.kappa"),
         (options.capacity_share is not None, "--capacity-share", "controller.capacity_share"),
+        (options.paths is not None, "--paths", None),
+        (options.queues, "--queues", None),
     ):
         if given:
             advice = f"; change it with --set {instead}" if instead else ""
@@ -198,7 +219,15 @@ def _from_scenario(options: argparse.Namespace) -> _Problem:
             f"{scenario.name} lasts"
         )
     now = moment(scenario, options.at)
-    return _Problem(now.instance, now.delay, now.capacity_share, now.queued, now.places)
+    return _Problem(
+        now.instance,
+        now.delay,
+        now.capacity_share,
+        now.queue_mode,
+        now.paths,
+        now.queued,
+        now.places,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,6 +235,7 @@ class _Queues:
     """How the answer is carried out."""
 
     paths: int
+    mode: str
     solution: fdm.Solution
     """The best with at most so many paths of a demand."""
     rates: Mapping[tuple[int, fdm.Path, int], fdm.QueueRate]
@@ -213,6 +243,7 @@ class _Queues:
     def as_dict(self) -> dict[str, Any]:
         return {
             "paths": self.paths,
+            "mode": self.mode,
             "feasible": self.solution.feasible,
             "mean_packet_delay_s": self.solution.mean_packet_delay_s,
             "admitted_bps": list(self.solution.admitted_bps),
@@ -229,17 +260,18 @@ class _Queues:
         }
 
 
-def _queues(problem: _Problem, solution: fdm.Solution, paths: int) -> _Queues | None:
+def _queues(problem: _Problem, solution: fdm.Solution) -> _Queues | None:
     """Queue rates; None for roads."""
-    if paths < 1:
-        raise Refused(f"--paths must be 1 or more, not {paths}")
     if problem.delay.bounded:
         return None
-    instance = problem.instance
-    few = fdm.limit_paths(instance.network, instance.demands, solution, problem.delay, most=paths)
-    rates = fdm.queue_rates(instance.network, few, capacity_share=problem.capacity_share)
+    network, demands = problem.instance.network, problem.instance.demands
+    few = fdm.limit_paths(network, demands, solution, problem.delay, most=problem.paths)
+    rates = fdm.queue_rates(
+        network, few, capacity_share=problem.capacity_share, mode=problem.queue_mode
+    )
     return _Queues(
-        paths,
+        problem.paths,
+        problem.queue_mode,
         few,
         {
             key: rate

@@ -92,6 +92,15 @@ def test_queues_are_for_few_paths_and_the_table_says_what_that_costs(capsys):
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("mode", "satellite_bps"), [("strict", 2_611_732), ("overflow", 23_750_000)]
+)
+def test_what_queues_may_take_is_a_choice(capsys, mode, satellite_bps):
+    deployment = solved(capsys, TAC2, "--queues", mode)["deployment"]
+    assert deployment["mode"] == mode
+    assert {q["max_bps"] for q in deployment["queues"] if q["link"] == 4} == {satellite_bps}
+
+
 # A scenario at a moment.
 
 
@@ -208,6 +217,7 @@ def test_nodes_stand_where_the_scenario_has_them(tmp_path):
         (["direct-move", "--at", "nan"], "--at nan: must be from 0 to the 100 s"),
         (["direct-move", "--at", "7", "--kappa", "2"], "change it with --set controller.kappa"),
         (["direct-move", "--at", "7", "--delay", "md1"], "--delay is the controller's choice"),
+        (["direct-move", "--at", "7", "--queues", "strict"], "--queues is the controller's choice"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence_and_status_2(capsys, arguments, message):

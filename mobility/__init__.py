@@ -16,7 +16,7 @@ Models that are random are made for the length of a run, from a seed:
 >>> walk = random_walk(
 ...     Area.square(1000.0), speed_mps=(5.0, 15.0), leg_s=(5.0, 20.0), duration_s=100.0, seed=1
 ... )
->>> range_crossings(walk, drone, range_m=400.0, until_s=100.0)[0].entering
+>>> range_crossings(walk, drone, range_m=500.0, until_s=100.0)[0].entering
 True
 
 What needs a package that takes long to import is in a module of its own: `mobility.traces` (files),

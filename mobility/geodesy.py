@@ -33,7 +33,7 @@ class LocalFrame:
     --------
     >>> frame = LocalFrame(54.32, 10.14)
     >>> frame.to_local(54.33, 10.14, 0.0).round(1).tolist()
-    [[0.0, 1113.3, 0.0]]
+    [[0.0, 1113.1, 0.0]]
     """
 
     latitude_deg: float

@@ -16,6 +16,7 @@ from scenarios.scenario import (
     Delay,
     Link,
     Loss,
+    Prediction,
     QueueDiscipline,
     Range,
     Rate,
@@ -160,6 +161,7 @@ class Controller:
         ),
     ] = 1.07
     queue_discipline: QueueDiscipline = "codel"
+    prediction: Prediction = "none"
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,14 @@ QueueDiscipline = Annotated[
         pattern_meaning="codel (held to the wait that the solution assumed) or fifo",
     ),
 ]
+Prediction = Annotated[
+    str,
+    Parameter(
+        meaning="what is known of handovers beforehand",
+        pattern="none|mobility",
+        pattern_meaning="none, or mobility (the moments at which stations change access)",
+    ),
+]
 Block = Annotated[
     int,
     Parameter(
@@ -240,6 +248,9 @@ class Scenario:
         Bytes kept of every captured packet.
     queue_discipline : str
         "codel" or "fifo": what the queues that the controller sets do with packets that wait.
+    prediction : str
+        "none", or "mobility": stations and controller know when access changes, and under ``fdm``
+        leave a path before it goes.
     reference_goodput_bps : mapping of str to float
         Protocol to the average throughput the source reports; may be empty.
     reference : str
@@ -264,6 +275,7 @@ class Scenario:
     header_overhead: float
     snap_length_bytes: int
     queue_discipline: str = "codel"
+    prediction: str = "none"
     reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
 

@@ -69,7 +69,7 @@ class Situation:
     attached
         Attachments that can carry a subflow.
     fading
-        Those of them that are about to go, or not there yet: they carry a trickle at most.
+        Those of them that are about to go, or not there yet: nothing is planned for them.
     usable
         Trunks that are up at both ends.
     demands

@@ -187,6 +187,12 @@ def endpoint_added(plan: Plan, interface: HostInterface) -> Command:
     return Command(("ip", "mptcp", "endpoint", "add", *endpoint), interface.node)
 
 
+def endpoint_backup(plan: Plan, interface: HostInterface) -> Command:
+    """Send nothing new over the interface's subflows, while another one works (MP_PRIO)."""
+    number = str(_number(plan, interface))
+    return Command(("ip", "mptcp", "endpoint", "change", "id", number, "backup"), interface.node)
+
+
 def endpoint_removed(plan: Plan, interface: HostInterface) -> Command:
     """Close the interface's subflows at once; the kernel sends what they carried elsewhere."""
     number = str(_number(plan, interface))

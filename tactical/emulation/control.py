@@ -92,12 +92,18 @@ class ControllerProcess:
 
     def report(self, user: str, access_point: str, associated: bool) -> None:
         """Tell the controller that a station joined or left an access point."""
-        line = {"user": user, "access_point": access_point, "associated": associated}
+        self._tell(user=user, access_point=access_point, associated=associated)
+
+    def _tell(self, **line: object) -> None:
         with self._lock:
             assert self.process.stdin is not None
             with suppress(BrokenPipeError):  # it has died, which is noticed elsewhere
                 self.process.stdin.write(json.dumps(line) + "\n")
                 self.process.stdin.flush()
+
+    def expect(self, user: str, access_point: str, associated: bool, in_s: float) -> None:
+        """Tell the controller that a station will join or leave an access point in `in_s`."""
+        self._tell(user=user, access_point=access_point, associated=associated, in_s=in_s)
 
     def wait_until_deployed(self) -> None:
         """Return when the first assignment is in force.

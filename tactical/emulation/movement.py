@@ -7,7 +7,9 @@ waits for each moment and does what a station would do then:
   one with the same address (break-before-make);
 * under MPTCP the old access stays.  A new association adds an endpoint, so that the kernel
   opens a subflow; a lost association removes it, so that the kernel sends at once elsewhere
-  what that subflow had not delivered.
+  what that subflow had not delivered;
+* under ``fdm`` with prediction, station and controller know of a change beforehand: the station
+  makes a subflow a backup before it loses it, and what is under way arrives.
 """
 
 from __future__ import annotations
@@ -27,6 +29,9 @@ from .network import Network
 
 POSITION_PERIOD_S = 1.0
 
+LEAD_TIME_S = 2.0
+"""So long before it leaves a range, a station that knows makes its subflow there a backup."""
+
 
 class Movement:
     """Moves every station of a network through a scenario."""
@@ -38,6 +43,7 @@ class Movement:
         self._network = network
         self._controller = controller
         self._events = events
+        self._predicting = network.plan.protocol == "fdm" and scenario.prediction == "mobility"
         self._over = threading.Event()
         self._access = {
             station: interfaces[0].relay for station, interfaces in network.plan.stations.items()
@@ -91,9 +97,24 @@ class Movement:
     def _follow_station(self, station: str) -> None:
         for change in self._scenario.coverage():
             if change.station == station and change.time_s > 0:
+                if self._predicting and not self._prepare(change):
+                    return
                 if not self._wait_until(change.time_s):
                     return
                 self._change(change)
+
+    def _prepare(self, change: CoverageChange) -> bool:
+        """Tell of a change before it comes; False if the movement is over before that."""
+        station, place = change.station, change.access_point
+        left_s = change.time_s - self._events.now_s
+        self._controller.expect(station, place, change.entering, max(0.0, left_s))
+        if not change.entering:
+            if not self._wait_until(change.time_s - LEAD_TIME_S):
+                return False
+            interface = self._network.plan.station_interface(station, place)
+            self._network.run(commands.endpoint_backup(self._network.plan, interface))
+            self._events.write("subflow_backup", station, interface=interface.name)
+        return True
 
     def _write_positions(self, time_s: float) -> None:
         nodes: list[Station | AccessPoint] = [*self._scenario.stations]

@@ -63,7 +63,11 @@ class FlowDeviation(Policy):
             )
             optimal = _read(situation, problem, _one_path_each(problem, solution))
         used = {subflow.attachment for subflow in optimal.subflows}
-        unused = [_trickle(a, p) for a, p in situation.shortest_paths.items() if a not in used]
+        unused = [
+            _draining(a, p) if a in situation.fading else _trickle(a, p)
+            for a, p in situation.shortest_paths.items()
+            if a not in used
+        ]
         return Allocation((*optimal.subflows, *unused), optimal.solution)
 
     def keeps(self, situation: Situation, allocation: Allocation, since_s: float) -> bool:
@@ -194,6 +198,20 @@ def _trickle(attachment: Attachment, path: Path) -> Subflow:
     """
     rate = QueueRate(0, TRICKLE_BPS)
     queues = {(hop.datapath, hop.port): rate for hop in path if hop.trunk is not None}
+    return Subflow(attachment, path, 0.0, queues)
+
+
+def _draining(attachment: Attachment, path: Path) -> Subflow:
+    """A subflow whose path is about to go: what is under way takes what others leave, at once.
+
+    Its sender has been told to send nothing new (a backup), or soon loses what it sends: to hold
+    it back would only make what is under way late.
+    """
+    queues = {
+        (hop.datapath, hop.port): QueueRate(0, max(TRICKLE_BPS, math.floor(hop.trunk.rate_bps)))
+        for hop in path
+        if hop.trunk is not None
+    }
     return Subflow(attachment, path, 0.0, queues)
 
 

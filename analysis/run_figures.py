@@ -312,7 +312,7 @@ def _allocation_panel(
             axes.fill_between(
                 span, each.min_bps / 1e6, each.max_bps / 1e6, color=SOFT, alpha=0.18, linewidth=0
             )
-    axes.set_ylim(0, 1.3 * max(tops, default=1e6) / 1e6)
+    axes.set_ylim(0, 1.3e-6 * (max(tops, default=0.0) or 1e6))
     axes.set_title(f"{user} over {via}", loc="left", fontsize=9.5, fontweight="bold")
     axes.set_ylabel("Mbit/s")
     axes.grid(axis="y", color=GRID, linewidth=0.6)
@@ -473,7 +473,8 @@ def _track(axes: Axes, run: RunResult, found: Chart, name: str, known: Sequence[
     axes.plot(rows[:, 1], rows[:, 2], color=SOFT, linewidth=0.9, zorder=1)
     series = run.users[name].series
     if series is not None and series.arriving_bps:
-        rates = np.array([series.arriving_bps.get(via, [0.0]) for via in known])
+        nothing = [0.0] * len(series.goodput_bps)
+        rates = np.array([series.arriving_bps.get(via, nothing) for via in known])
         for step in range(rates.shape[1]):
             begin_s = series.start_s + step * series.step_s
             if begin_s < rows[0, 0] or begin_s > rows[-1, 0]:

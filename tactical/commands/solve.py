@@ -37,6 +37,9 @@ examples:
 
 _ROWS = 40
 
+_SHARE = 0.95
+"""What `fdm.solve` takes by itself, as the controller lets it."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
@@ -76,7 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--admission",
         choices=fdm.ADMISSIONS,
-        default="max-min",
         help="who is cut when the demands do not fit (default: max-min fair)",
     )
     parser.add_argument(
@@ -113,7 +115,10 @@ class _Problem:
 
     instance: fdm.Instance
     delay: fdm.Delay
+    admission_share: float
+    """Share of the capacities to which demands that do not fit are cut."""
     capacity_share: float
+    """Share of the capacities that queues are guaranteed at most."""
     queue_mode: str
     paths: int
     queued: frozenset[int] | None = None
@@ -141,8 +146,8 @@ def run(options: argparse.Namespace) -> int:
                 delay=problem.delay,
                 gap=options.gap,
                 method=options.method,
-                admission=options.admission,
-                capacity_share=problem.capacity_share,
+                admission=options.admission or fdm.ADMISSIONS[0],
+                capacity_share=problem.admission_share,
                 progress=progress,
             )
             elapsed_s = time.perf_counter() - clock
@@ -188,10 +193,12 @@ def _from_file(options: argparse.Namespace) -> _Problem:
         kappa = 1.0 if options.kappa is None else options.kappa
         kind = fdm.Deterministic if options.delay == "md1" else fdm.Kleinrock
         delay = kind(instance.packet_bits, kappa, options.equilibrium)
+    share = _SHARE if options.capacity_share is None else options.capacity_share
     return _Problem(
         instance,
         delay,
-        0.95 if options.capacity_share is None else options.capacity_share,
+        share,
+        share,
         options.queues or "overflow",
         2 if options.paths is None else options.paths,
     )
@@ -205,6 +212,7 @@ def _from_scenario(options: argparse.Namespace) -> _Problem:
         (options.equilibrium, "--equilibrium", None),
         (options.kappa is not None, "--kappa", "controller.kappa"),
         (options.capacity_share is not None, "--capacity-share", "controller.capacity_share"),
+        (options.admission, "--admission", None),
         (options.paths is not None, "--paths", None),
         (options.queues, "--queues", None),
     ):
@@ -222,6 +230,7 @@ def _from_scenario(options: argparse.Namespace) -> _Problem:
     return _Problem(
         now.instance,
         now.delay,
+        _SHARE,
         now.capacity_share,
         now.queue_mode,
         now.paths,

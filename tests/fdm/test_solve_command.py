@@ -140,6 +140,12 @@ def test_parameters_of_the_scenario_reach_the_problem(capsys):
     assert uav == pytest.approx(0.29e6, rel=0.05)  # C(1 − √(κb/(CΔp)))
 
 
+def test_the_controller_may_guarantee_all_of_a_link(capsys):
+    tree = solved(capsys, "contended", "--at", "5", "--set", "controller.capacity_share=1")
+    assert tree["feasible"] is False  # the satellite alone, before the UAV is there
+    assert sum(tree["admitted_bps"]) == pytest.approx(0.95 * 4e6, rel=1e-3)
+
+
 # Pictures.
 
 

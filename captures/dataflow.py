@@ -12,7 +12,7 @@ from captures.coverage import cover, union_bytes
 from captures.mapping import Mappings, Pieces
 from captures.packets import Packets
 from captures.repeats import TcpRepeats
-from captures.streams import Half
+from captures.streams import Half, header_cut
 
 I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
@@ -246,7 +246,8 @@ def goes_silent(packets: Packets, half: Half, known: Mappings) -> bool:
     beyond &= half.position + half.payload_bytes > last
     if not beyond.any():
         return False
-    return not packets.dss_flags[half.rows[np.argmax(beyond) :]].any()
+    rows = half.rows[np.argmax(beyond) :]
+    return not packets.dss_flags[rows].any() and not header_cut(packets, rows).any()
 
 
 def _placed(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from captures.authentication import join_hmac, token_and_initial_sequence
 from captures.options import Capable, Join, Option, decode
 from captures.packets import RST, Packets
-from captures.streams import Half, Stream
+from captures.streams import Half, Stream, header_cut
 
 I64 = NDArray[np.int64]
 
@@ -162,10 +162,13 @@ def _opening(packets: Packets, member: Member) -> Draft:
     server_key = first(
         [option.sender_key for option in answered] + [option.receiver_key for option in asked]
     )
-    # Agreed: the server's SYN said so, or the client repeated both keys. Refused by an answer
-    # without the option; a reset or silence says nothing about it.
+    # Agreed: the server's SYN said so, the client repeated both keys, or DSS is in use. Refused by
+    # an answer without the option; a reset, silence, and options that the snap length cut off say
+    # nothing about it.
+    stream = member.stream
     agreed = bool(answered) or any(option.receiver_key is not None for option in asked)
-    answers = packets.flags[member.stream.backward] & RST == 0
+    agreed = agreed or _has_dss(packets, stream)
+    answers = (packets.flags[stream.backward] & RST == 0) & ~header_cut(packets, stream.backward)
     refused = not agreed and bool(answers.any())
     version = versions[0] if versions[0] in (0, 1) and not refused else None
     return Draft(not refused, version, refused, [member], client_key, server_key)

@@ -292,6 +292,13 @@ def _start(packets: Packets, rows: I64) -> tuple[int, bool]:
     return base + lowest - 1 & 0xFFFFFFFF, False
 
 
+def header_cut(packets: Packets, rows: I64 | I32) -> Mask:
+    """Of which of these packets not even the header, with all its options, was captured."""
+    header_bytes = packets.wire_bytes[rows] - packets.payload_bytes[rows]
+    cut: Mask = packets.captured_bytes[rows] < header_bytes
+    return cut
+
+
 def unwrap(values: I64, near: int = 0) -> I64:
     """Numbers modulo 2**32 as a continuous series; the first one is taken closest to `near`."""
     steps = np.empty(len(values), dtype=np.int64)

@@ -26,11 +26,14 @@ class Tape:
         self._file = folder / "dialogue.pcap"
         self._records: list[bytes] = []
         self.time_ns = 1_700_000_000_000_000_000
+        self.snap_length = 262144
 
     def add(self, packet: bytes, after_ms: float) -> None:
         self.time_ns += int(after_ms * 1e6)
         seconds, rest = divmod(self.time_ns, 10**9)
-        self._records.append(struct.pack("<IIII", seconds, rest, len(packet), len(packet)) + packet)
+        kept = packet[: self.snap_length]
+        head = struct.pack("<IIII", seconds, rest, len(kept), len(packet))
+        self._records.append(head + kept)
 
     def move(self, index: int, to: int) -> None:
         """A packet recorded earlier or later; its stamp goes with its place."""
@@ -458,6 +461,16 @@ def test_the_client_gives_up_asking(tape: Tape) -> None:
     talk.send(0, ACK, b"data")
     connection = tape.only()
     assert (connection.protocol, connection.fallback) == ("tcp", True)
+
+
+def test_options_that_were_not_captured_are_no_refusal(tape: Tape) -> None:
+    """A snap length that shows the option of the SYN, and no longer ones."""
+    tape.snap_length = 46
+    talk, dsn, back = opened(tape)
+    talk.send(0, ACK, bytes(30), dss(ack=back, dsn=dsn, ssn=1, size=30))
+    connection = tape.only()
+    assert (connection.protocol, connection.version, connection.fallback) == ("mptcp", 1, False)
+    assert (connection.forward.captured_bytes, connection.forward.unmapped_bytes) == (0, 30)
 
 
 def test_no_answer_is_no_refusal(tape: Tape) -> None:

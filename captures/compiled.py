@@ -13,6 +13,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import FunctionType
@@ -93,8 +94,11 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
             _REGISTERED.add(each)
             # Nothing but another loop calls it, which saves a quarter of the compilation.
             register_jitable(no_cfunc_wrapper=True, no_cpython_wrapper=True)(each)
-    options: dict[str, Any] = {"cache": True, "nogil": True, "no_cfunc_wrapper": True}
-    return cast(Callable[..., Any], numba.njit(error_model="numpy", **options)(function))
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    loop = cast(Any, numba.njit(**options)(function))
+    with suppress(RuntimeError):  # no folder to keep it in that can be written to
+        loop.enable_caching()
+    return cast(Callable[..., Any], loop)
 
 
 _REGISTERED: set[Callable[..., Any]] = set()

@@ -200,7 +200,10 @@ def _curves(motion: _Relative) -> tuple[NDArray[np.intp], Array, Array]:
             | (np.abs(from_line - range_m) > drift)
             | (half < _TOUCH_S)
         )
-        tied = _tied(part, left, right, ~settled & (np.abs(distance - range_m) < _TIE_M))
+        # Motion during a pair of legs is analytic: at the range for a while is at it throughout.
+        whole = (left == 0.0) & (right == part.length_s)
+        near = np.abs(distance - range_m) < _TIE_M
+        tied = _tied(part, left, right, whole & near & ~settled)
         settled |= tied
         inside = settled & ((distance <= range_m) | tied)
         single = ~settled & (np.abs(slope) > bend * half)

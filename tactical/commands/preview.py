@@ -6,7 +6,8 @@ import argparse
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ examples:
 """
 
 _PICTURES, _MOVIES = (".png", ".svg", ".pdf"), (".gif", ".mp4")
-_TELL_EVERY_S = 2.0
+_TELL_EVERY_S = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +102,8 @@ def _write(what: Forecast, option: str, path: Path) -> Path:
         if option == "--output":
             preview.draw(what, path)
         else:
-            preview.animate(what, path, _teller())
+            with _telling() as tell:
+                preview.animate(what, path, tell)
     except OSError as error:
         raise Refused(f"{option} {path} cannot be written: {error.strerror or error}") from error
     except ValueError as error:
@@ -109,21 +111,26 @@ def _write(what: Forecast, option: str, path: Path) -> Path:
     return path
 
 
-def _teller() -> Callable[[int, int], None]:
-    """Return what shows how far a film is: a bar on a terminal, elsewhere a line now and then."""
+@contextmanager
+def _telling() -> Iterator[Callable[[int, int], None]]:
+    """Show how far a film is: a bar on a terminal, elsewhere a line now and then."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True)) as bars:
+            bar = bars.add_task("frames")
+            yield lambda done, total: bars.update(bar, completed=done, total=total)
+        return
     told_s = time.monotonic()
-    terminal = sys.stderr.isatty()
 
-    def tell(done: int, all_of_them: int) -> None:
+    def tell(done: int, total: int) -> None:
         nonlocal told_s
-        if terminal:
-            end = "\n" if done == all_of_them else ""
-            print(f"\rframe {done} of {all_of_them}", end=end, file=sys.stderr, flush=True)
-        elif time.monotonic() - told_s > _TELL_EVERY_S:
+        if time.monotonic() - told_s > _TELL_EVERY_S:
             told_s = time.monotonic()
-            print(f"frame {done} of {all_of_them}", file=sys.stderr, flush=True)
+            print(f"frame {done} of {total}", file=sys.stderr, flush=True)
 
-    return tell
+    yield tell
 
 
 def _document(what: Forecast, seed: int, written: list[str]) -> dict[str, object]:

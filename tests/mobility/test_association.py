@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mobility import Area, Fixed, Orbit, Straight, distance_m, random_walk
+from mobility import Area, Fixed, Orbit, Path, Straight, distance_m, random_walk
 from mobility.association import Association, Reluctance, associations, positive
 
 # Two masts 1000 m apart on the way of a ship at 10 m/s that passes between them.
@@ -54,6 +54,17 @@ def test_nearness_is_relative_to_the_range():
     # Half way between, the one with the greater range is received better.
     middle = Fixed((500.0, 0.0, 0.0))
     assert associations(middle, MASTS, [600.0, 900.0], 10.0)[0].access_point == 1
+
+
+def test_a_ship_changes_the_beam_of_a_satellite_once_and_not_back_and_forth():
+    # Beams of 200 km radius overlap; a ship runs along where they are equally strong.
+    beams = [Fixed((-150e3, 0.0, 0.0)), Fixed((150e3, 0.0, 0.0))]
+    zigzag = [(-2e3 + 400.0 * leg + (1500.0 if leg % 2 else 0.0), 0.0, 0.0) for leg in range(12)]
+    ship = Path([200.0 * leg for leg in range(12)], zigzag)
+    eager = associations(ship, beams, 200e3, 2200.0, Reluctance())
+    steady = associations(ship, beams, 200e3, 2200.0, Reluctance(ratio=1.01, dwell_s=10.0))
+    assert len(eager) > 3
+    assert [each.access_point for each in steady] == [0, 1]
 
 
 def test_out_of_everything_there_is_nothing():

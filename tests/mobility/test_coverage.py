@@ -185,6 +185,37 @@ def test_a_uav_that_circles_at_exactly_the_range_is_in_range():
     assert len(passing) > 4
 
 
+@pytest.mark.parametrize("range_m", [300.0, 1700.0])
+def test_an_orbit_that_touches_the_range_makes_no_contact_worth_the_name(range_m):
+    # A circle of 700 m about a point 1000 m away touches both ranges, from without and within.
+    orbit = Orbit((1000.0, 0.0, 0.0), 700.0, 25.0)
+    crossings = range_crossings(orbit, Fixed((0.0, 0.0, 0.0)), range_m, 3600.0)
+    times = [crossing.time_s for crossing in crossings]
+    if range_m == 300.0:
+        assert sum(b - a for a, b in zip(times[::2], times[1::2], strict=True)) < 1e-5
+    else:
+        assert times[0] == 0.0
+        assert sum(b - a for a, b in zip(times[1::2], times[2::2], strict=True)) < 1e-5
+
+
+@given(
+    st.lists(st.integers(-4, 4), min_size=6, max_size=6),
+    st.lists(st.integers(1, 5), min_size=4, max_size=4),
+    st.integers(1, 12),
+)
+def test_round_numbers_in_which_things_coincide_are_solved_as_well(places, sizes, range_m):
+    a = Orbit(places[:3], sizes[0], sizes[1])
+    b = Orbit(places[3:], sizes[2], sizes[3], bearing_deg=90.0)
+    crossings = range_crossings(a, b, range_m, 50.0)
+    times = np.linspace(0.0, 50.0, 997)
+    expected = np.zeros(times.size, dtype=bool)
+    clear = np.abs(distance_m(a, b, times) - range_m) > 1e-5
+    for crossing in crossings:
+        expected[times >= crossing.time_s] = crossing.entering
+        clear &= np.abs(times - crossing.time_s) > 1e-6
+    assert (in_range(a, b, range_m, times) == expected)[clear].all()
+
+
 motions = st.one_of(
     st.builds(Fixed, points),
     st.builds(Straight, points, velocities),

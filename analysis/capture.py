@@ -70,6 +70,8 @@ DRAWN_TRANSFERS = 6
 """Directions with most data that get series for figures."""
 
 _SMALLEST_DRAWN_BYTES = 2000
+# Of large captures, whose columns are in files: after so many they are given back.
+_KEPT_PACKETS = 1_000_000
 # Shares of a short time differ by chance.
 _FAIRNESS_STEPS = 50
 
@@ -120,6 +122,7 @@ def analyse_captures(
     fairness: list[Fairness] = []
     pairs = [(group, views) for group in found for views in _views(group)]
     drawn = _drawn([views for _, views in pairs])
+    looked_at = 0
     for group in found:
         first_place = len(places)
         origin_ns = _origin_ns(group)
@@ -137,6 +140,15 @@ def analyse_captures(
         for _, views in (pair for pair in pairs if pair[0] is group):
             tell("measuring", len(measured) / len(pairs))
             measured.append(measure.connection(views, drawn))
+            looked_at += sum(
+                way.packets
+                for each in measured[-1].subflows
+                for way in (each.client_to_server, each.server_to_client)
+            )
+            if looked_at > _KEPT_PACKETS:
+                looked_at = 0
+                for where in group.places:
+                    where.packets.release()
         fairness += _fairness(group, first_place, origin_ns)
     tell("measuring", 1.0)
     return CaptureAnalysis(

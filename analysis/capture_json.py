@@ -66,7 +66,19 @@ def capture_document(analysis: CaptureAnalysis, captures: Sequence[Capture]) -> 
 
 
 def _both(said: list[Document], measured: list[Document]) -> list[Document]:
-    return [_joined(one, other) for one, other in zip(said, measured, strict=True)]
+    """Each with its measures.
+
+    Measuring puts packets in order of time. Of a file whose times run backwards that may make
+    other connections, so they are found by their ends; without a partner there are no measures.
+    """
+    waiting: dict[tuple[str, str], list[Document]] = {}
+    for each in measured:
+        waiting.setdefault((each["client"], each["server"]), []).append(each)
+    found: list[Document] = []
+    for each in said:
+        partners = waiting.get((each["client"], each["server"]))
+        found.append(_joined(each, partners.pop(0)) if partners else each)
+    return found
 
 
 def _joined(said: Document, measured: Document) -> Document:

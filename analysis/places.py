@@ -102,7 +102,9 @@ def place(files: Sequence[int], captures: Sequence[Capture]) -> Place:
 
 
 def _place(files: tuple[int, ...], captures: tuple[Capture, ...], packets: Packets) -> Place:
-    return Place(files, captures, packets, connections(packets), streams_by_key(packets))
+    found = connections(packets)
+    packets.release()
+    return Place(files, captures, packets, found, streams_by_key(packets))
 
 
 def groups(captures: Sequence[Capture], *, same_clock: bool | None = None) -> list[Group]:

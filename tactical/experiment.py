@@ -32,7 +32,6 @@ from scenarios import Experiment
 
 from .emulation.__main__ import VIRTUAL_TIME
 from .emulation.plan import Plan, make_plan
-from .emulation.recording import problem_at_start
 from .host.choice import choose
 from .host.machine import HostError, Machine
 from .host.process import EVENT_MARK, Child
@@ -82,6 +81,9 @@ def execute(
     KeyboardInterrupt
         After everything that was started has been stopped.
     """
+    # With all that reads captures; the other commands start without.
+    from .emulation.recording import problem_at_start
+
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
     machine = choose(requests[0].backend, requests[0].time)
     with ExitStack() as unused:

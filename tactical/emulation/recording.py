@@ -7,15 +7,18 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from captures.recording import parse_counters, recorder_arguments
 
 from ..host.process import search_path
 from .commands import Command
 from .events import EventLog
-from .network import Network
 from .plan import CapturePoint, Plan
 from .processes import EmulationError, Process
+
+if TYPE_CHECKING:
+    from .network import Network
 
 READY_TIMEOUT_S = 60.0
 RING_FILES = 8

@@ -33,6 +33,8 @@ def quality(capture: Capture) -> FileQuality:
     known = capture.first_ns is not None and capture.last_ns is not None
     limits = {each.snap_length_bytes for each in capture.interfaces if each.snap_length_bytes}
     kept = int(packets.captured_bytes.max(initial=0)) if capture.snapped_frames else 0
+    resolution_s, interfaces = _resolution_s(packets.time_ns), _interfaces(capture)
+    packets.release()
     return FileQuality(
         file=str(capture.path),
         frames=capture.frames,
@@ -52,13 +54,13 @@ def quality(capture: Capture) -> FileQuality:
         undecoded=capture.undecoded,
         fragments=capture.fragments,
         clock=", ".join(_NAMES.get(each, f"1/{each} s") for each in ticks),
-        clock_resolution_s=_resolution_s(packets.time_ns),
+        clock_resolution_s=resolution_s,
         steps_back=steps_back,
         largest_step_back_s=largest,
         damage=capture.damage,
         recorder=capture.application,
         remarks=capture.remarks,
-        interfaces=_interfaces(capture),
+        interfaces=interfaces,
     )
 
 

@@ -104,7 +104,9 @@ def place(files: Sequence[int], captures: Sequence[Capture]) -> Place:
 def _place(files: tuple[int, ...], captures: tuple[Capture, ...], packets: Packets) -> Place:
     found = connections(packets)
     packets.release()
-    return Place(files, captures, packets, found, streams_by_key(packets))
+    by_key = streams_by_key(packets)
+    packets.release()
+    return Place(files, captures, packets, found, by_key)
 
 
 def groups(captures: Sequence[Capture], *, same_clock: bool | None = None) -> list[Group]:

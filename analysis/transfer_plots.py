@@ -42,6 +42,8 @@ F64 = NDArray[np.float64]
 # More points than this make a vector file slow to open: they become a picture inside it.
 _MOST_VECTOR_POINTS = 12_000
 _FEW_POINTS = 1000
+# Of Okabe and Ito's those that also differ in brightness, as points have no hatching.
+_POINTS = ("#0072B2", "#E69F00", "#00664A", "#CC79A7", "#56B4E9")
 _CUT_BURSTS = 3
 _INCH_A_LEGEND_LETTER = 0.075
 _LEGEND_HANDLE_IN = 0.5
@@ -202,7 +204,7 @@ def _point_look(points: Points) -> dict[str, Any]:
             "marker": MARKERS[points.path % len(MARKERS)],
             "ms": 1.8,
             "mew": 0,
-            "color": LINES[points.path % len(LINES)],
+            "color": _POINTS[points.path % len(_POINTS)],
         }
     marker, color = {
         RETRANSMISSION: ("x", ALARM),

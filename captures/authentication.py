@@ -49,8 +49,8 @@ def join_hmac(version: int, keys: tuple[int, int], nonces: tuple[int, int]) -> b
     return _hmac(version, keys, message)
 
 
-def address_hmac(keys: tuple[int, int], option: AddAddress) -> bytes:
-    """The HMAC of an ADD_ADDR of version 1; the option has its last 8 bytes.
+def address_is_authentic(keys: tuple[int, int], option: AddAddress) -> bool:
+    """Whether the HMAC of an ADD_ADDR of version 1 is right.
 
     Parameters
     ----------
@@ -61,11 +61,14 @@ def address_hmac(keys: tuple[int, int], option: AddAddress) -> bytes:
 
     Returns
     -------
-    bytes
+    bool
+        The option has the last 8 bytes of the HMAC; the first ones, which early Linux kernels
+        sent, are accepted, too.
     """
     port = (option.port or 0).to_bytes(2, "big")
     message = bytes([option.address_id]) + ip_address(option.address).packed + port
-    return _hmac(1, keys, message)[-8:]
+    whole = _hmac(1, keys, message)
+    return option.hmac in (whole[-8:], whole[:8])
 
 
 def _algorithm(version: int) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from captures.authentication import address_hmac
+from captures.authentication import address_is_authentic
 from captures.handshakes import Draft
 from captures.options import NAMES, RESET_REASONS, AddAddress, FastClose, Option, Reset
 from captures.packets import Packets
@@ -85,5 +85,5 @@ def _verified(draft: Draft, option: Option, *, forward: bool) -> bool | None:
     if isinstance(option, AddAddress) and option.hmac is not None:
         if own is None or other is None or draft.version != 1:
             return None
-        return address_hmac((own, other), option) == option.hmac
+        return address_is_authentic((own, other), option)
     return None

@@ -187,6 +187,14 @@ def test_an_aborted_connection(shared: Path, side: str) -> None:
     assert reset["verified"] is True
 
 
+def test_hmacs_of_others_are_right(shared: Path) -> None:
+    joined = summary(read(shared / "mptcp-v0.pcap"))["connections"][0]["subflows"]
+    assert [each["verified"] for each in joined] == [None, True]
+    # Of an early Linux kernel.
+    said = summary(read(shared / "mptcp-aa-v1.pcap"))["connections"][0]["signals"]
+    assert [each["verified"] for each in said if each["what"] == "ADD_ADDR"] == [True]
+
+
 def test_two_paths_over_a_hundred_seconds(shared: Path) -> None:
     capture = read(shared / "made" / "two_paths_server.pcap.gz")
     document = summary(capture)

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +75,7 @@ def run(options: argparse.Namespace) -> int:
     from tactical.controller.serving import (
         ServingError,
         check_address,
+        follow_reports,
         own_standard_output,
         start,
     )
@@ -119,17 +119,9 @@ def run(options: argparse.Namespace) -> int:
         raise Refused(str(error)) from None
 
     from tactical.controller.logic import Record
-    from tactical.controller.reports import read_report
-
-    def read_reports() -> None:
-        for line in sys.stdin:
-            try:
-                app.submit(read_report(line, time.monotonic()))
-            except ValueError as error:
-                app.report_fault(f"{line.strip()}: {error}")
 
     if not sys.stdin.isatty():
-        threading.Thread(target=read_reports, daemon=True, name="reports").start()
+        follow_reports(app)
     write(Record("state", "controller", {"state": "serving", "listen": options.listen}))
     try:
         threading.Event().wait()

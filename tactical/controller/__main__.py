@@ -10,14 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
-import time
 from pathlib import Path
 
 from .network import NetworkError, load
 from .records import RecordWriter
-from .reports import read_report
-from .serving import ServingError, own_standard_output, start
+from .serving import ServingError, follow_reports, own_standard_output, start
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,18 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
 
-    ended = threading.Event()
-
-    def read_reports() -> None:
-        for line in sys.stdin:
-            try:
-                app.submit(read_report(line, time.monotonic()))
-            except ValueError as error:
-                app.report_fault(f"{line.strip()}: {error}")
-        ended.set()
-
-    threading.Thread(target=read_reports, daemon=True, name="reports").start()
-    ended.wait()
+    follow_reports(app).wait()
     app.close()
     # The framework's threads cannot be joined; nothing is left to write.
     os._exit(0)

@@ -232,7 +232,7 @@ def _copied(
     """The same for TCP segments with SYN, of which the controller gets a copy."""
     syn: tuple[Field, ...] = (
         ("ip_proto", IP_PROTO_TCP),
-        ("tcp_flags_nxm", (TCP_SYN, TCP_SYN)),
+        ("tcp_flags", (TCP_SYN, TCP_SYN)),
     )
     copy = (("controller", 160), *actions)
     return FlowEntry(dpid, HANDSHAKE_PRIORITY, tuple(sorted((*match, *syn))), copy, cookie)

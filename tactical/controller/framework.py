@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Callable
 from typing import Any
 
 NAME = "os_ken" if importlib.util.find_spec("os_ken") else "ryu"
@@ -24,6 +25,12 @@ os.environ.setdefault("OSKEN_HUB_TYPE", "native")
 hub = _module("lib.hub")
 hub.patch()
 
+if NAME == "ryu":
+    # Ryu 4.34 imports a name that eventlet gave up in 0.30.3; only its web server would use it.
+    eventlet_wsgi = importlib.import_module("eventlet.wsgi")
+    if not hasattr(eventlet_wsgi, "ALREADY_HANDLED"):
+        vars(eventlet_wsgi)["ALREADY_HANDLED"] = object()
+
 # This order matters: the controller fails when it is imported first.
 app_manager = _module("base.app_manager")
 controller = _module("controller.controller")
@@ -34,6 +41,13 @@ cfg = _module("cfg")
 
 App: type = app_manager.OSKenApp if NAME == "os_ken" else app_manager.RyuApp
 OFP_HANDLER = f"{NAME}.controller.ofp_handler"
+
+
+def blocking(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call what waits for something; under Ryu in a thread that is none of eventlet's."""
+    if NAME == "ryu":
+        return importlib.import_module("eventlet.tpool").execute(function, *arguments)
+    return function(*arguments)
 
 
 def configure(host: str, port: int) -> None:

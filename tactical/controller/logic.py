@@ -147,11 +147,13 @@ class Controller:
         self._adopt(event)
         trigger = _trigger(event, self.network)
         records = _link_records(event, self.network) if self.view != before else ()
+        if isinstance(event, HandshakeSeen):
+            return Decision(trigger, self._subflow_records(before))
         self._complete = self._complete or (
             self.view.ready(self.network, now_s)
             and (self.view.queues_read or not self.policy.uses_queues)
         )
-        if isinstance(event, CountersRead | HandshakeSeen | DatapathLost):
+        if isinstance(event, CountersRead | DatapathLost):
             return Decision(trigger, records)
         if not self._complete or not self.view.master:
             return Decision(trigger, records)
@@ -229,6 +231,27 @@ class Controller:
             took_s,
             accepted,
         )
+
+    def _subflow_records(self, before: View) -> tuple[Record, ...]:
+        """Subflows whose connection is known now and was not `before`."""
+        known = self.view.subflows.connection
+        if known == before.subflows.connection:
+            return ()
+        users = {a.address: (a.user, a.datapath) for a in self.network.attachments}
+        records = []
+        for ends, token in known.items():
+            client, client_port, server, server_port = ends
+            if token is None or before.subflows.connection.get(ends) == token:
+                continue
+            user, via = users.get(client, (client, None))
+            data = {
+                "source": f"{client}:{client_port}",
+                "destination": f"{server}:{server_port}",
+                "token": token,
+                "via": via,
+            }
+            records.append(Record("subflow_established", user, data))
+        return tuple(records)
 
     def _must_solve(
         self, event: Event, accepted: Accepted | None, situation: Situation, now_s: float

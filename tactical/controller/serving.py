@@ -8,10 +8,13 @@ import os
 import socket
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 from .network import ControlledNetwork
 from .records import RecordWriter
+from .reports import read_report
 
 if TYPE_CHECKING:
     from .app import ControllerApp, Options
@@ -40,7 +43,8 @@ def check_address(host: str, port: int, what: str) -> None:
         If it cannot.
     """
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # By position: eventlet's own, under Ryu, knows no names.
+        family, _, _, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
@@ -50,6 +54,37 @@ def check_address(host: str, port: int, what: str) -> None:
         taken = error.errno == errno.EADDRINUSE
         problem = "another program listens there" if taken else error.strerror
         raise ServingError(f"{what} {host}:{port}: {problem}") from None
+
+
+def follow_reports(app: ControllerApp) -> threading.Event:
+    """Hand what standard input tells to `app`, in a thread; the event is set when it ends."""
+    ended = threading.Event()
+
+    def follow() -> None:
+        for line in _input_lines():
+            try:
+                app.submit(read_report(line, time.monotonic()))
+            except ValueError as error:
+                app.report_fault(f"{line.strip()}: {error}")
+        ended.set()
+
+    threading.Thread(target=follow, daemon=True, name="reports").start()
+    return ended
+
+
+def _input_lines() -> Iterator[str]:
+    from . import framework
+
+    rest = b""
+    while True:
+        piece = framework.blocking(os.read, 0, 65536)
+        *lines, rest = (rest + piece).split(b"\n")
+        if not piece and rest:
+            lines.append(rest)
+        for line in lines:
+            yield line.decode(errors="replace")
+        if not piece:
+            return
 
 
 def start(

@@ -10,6 +10,7 @@ import pytest
 
 import scenarios
 from tactical.controller.network import ControlledNetwork, Settings
+from tactical.controller.subflows import token_of
 from tactical.emulation.control import controlled_network
 from tactical.emulation.plan import make_plan
 from tests.controller.openvswitch import (
@@ -19,6 +20,7 @@ from tests.controller.openvswitch import (
     wait_for,
     worker_controller,
 )
+from tests.controller.test_reading import segment as handshake
 
 BRIDGES = ("satcom", "uav", "shore")
 UAV_PORT = "uav-eth2"
@@ -187,3 +189,33 @@ def test_refused_change_leaves_the_old_state_and_is_tried_again(
     open_vswitch.vsctl("set", "port", UAV_PORT, f"qos={qos}")
     running.wait_for("assignment", trigger="deployment failed")
     assert any(key[0] == UAV_PORT for key in open_vswitch.queues())
+
+
+def test_handshakes_reach_the_controller_and_the_other_end(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("mptcp", discover_subflows=True), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    ship = next(a for a in network.attachments if not a.wireless)
+    key = bytes(range(8))
+    frames = [
+        (ship.port, handshake(ship.address, "10.0.0.1", (5001, 5201), 0x02, b"\x1e\x04\x01\x01")),
+        (
+            "shore-eth1",
+            handshake("10.0.0.1", ship.address, (5201, 5001), 0x12, b"\x1e\x0c\x01\x01" + key),
+        ),
+    ]
+    for at, frame in frames:
+        open_vswitch.receive(at, frame)
+    record = running.wait_for("subflow_established")
+    assert record["node"] == "ship1"
+    assert record["data"] == {
+        "source": f"{ship.address}:5001",
+        "destination": "10.0.0.1:5201",
+        "token": token_of(key),
+        "via": "satcom",
+    }
+    forwarded = open_vswitch.ofctl("dump-ports", "shore", "shore-eth1")
+    assert "tx pkts=1" in forwarded

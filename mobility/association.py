@@ -111,6 +111,7 @@ def associations(
     ratio = reluctance.ratio if reluctance else 1.0
     usable = _usable(node, access_points, ranges, ratio, until_s)
     found: list[Association] = []
+    leads: dict[tuple[int, int], list[tuple[float, float]]] = {}
     now_s = 0.0
     current: int | None = None
     while now_s < until_s:
@@ -124,19 +125,14 @@ def associations(
         lost_s = next(end for start, end in usable[current] if start <= now_s < end)
         change_s, other = _NEVER, current
         if reluctance:
-            change_s, other = min(
-                (
-                    (
-                        _overtaken(node, access_points, ranges, current, rival, window, reluctance),
-                        rival,
-                    )
-                    for rival, windows in enumerate(usable)
-                    if rival != current
-                    for start, end in windows
-                    if (window := (max(start, now_s), min(end, lost_s)))[0] < window[1]
-                ),
-                default=(_NEVER, current),
-            )
+            for rival in range(len(usable)):
+                if rival == current:
+                    continue
+                pair = (current, rival)
+                if pair not in leads:
+                    leads[pair] = _leads(node, access_points, ranges, usable, pair, ratio)
+                after_s = _overtaken(leads[pair], now_s, lost_s, reluctance.dwell_s)
+                change_s, other = min((change_s, other), (after_s, rival))
         ends_s = min(lost_s, change_s)
         why: Literal["lost", "better", "end"] = "better" if change_s < lost_s else "lost"
         if ends_s > now_s:
@@ -190,31 +186,43 @@ def _best(
     )
 
 
-def _overtaken(
+def _leads(
     node: Trajectory,
     access_points: Sequence[Trajectory],
     ranges: Array,
-    current: int,
-    other: int,
-    window: tuple[float, float],
-    reluctance: Reluctance,
-) -> float:
-    """Return when another access point has been nearer for long enough, or infinity."""
-    here, there = access_points[current], access_points[other]
-    here_m, there_m = float(ranges[current]), float(ranges[other])
-    ratio = reluctance.ratio
+    usable: list[list[tuple[float, float]]],
+    pair: tuple[int, int],
+    ratio: float,
+) -> list[tuple[float, float]]:
+    """Return when the second of a pair is so much nearer than the first, and both are there."""
+    here, there = (access_points[number] for number in pair)
+    here_m, there_m = (float(ranges[number]) for number in pair)
 
     def lead(times: Array) -> Array:
         share: Array = distance_m(node, here, times) / here_m
         return share - ratio * distance_m(node, there, times) / there_m
 
-    speed = node.top_speed_mps(window[1])
-    steepest = (speed + here.top_speed_mps(window[1])) / here_m
-    steepest += ratio * (speed + there.top_speed_mps(window[1])) / there_m
-    for start, end in positive(lead, steepest, *window):
+    found: list[tuple[float, float]] = []
+    for start, end in usable[pair[0]]:
+        for begin, finish in usable[pair[1]]:
+            window = max(start, begin), min(end, finish)
+            if window[0] < window[1]:
+                speed = node.top_speed_mps(window[1])
+                steepest = (speed + here.top_speed_mps(window[1])) / here_m
+                steepest += ratio * (speed + there.top_speed_mps(window[1])) / there_m
+                found += positive(lead, steepest, *window)
+    return sorted(found)
+
+
+def _overtaken(
+    leads: list[tuple[float, float]], now_s: float, lost_s: float, dwell_s: float
+) -> float:
+    """Return when another access point has been nearer for long enough, or infinity."""
+    for start, end in leads:
+        since_s = max(start, now_s)
         # Just after a change the roles are swapped, and rounding may see a lead that is none.
-        if end - start > max(reluctance.dwell_s, _LASTING_S):
-            return start + reluctance.dwell_s
+        if min(end, lost_s) - since_s > max(dwell_s, _LASTING_S):
+            return since_s + dwell_s
     return _NEVER
 
 

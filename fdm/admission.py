@@ -6,12 +6,14 @@ M. Pióro, "Max-min fairness and its applications to routing and load-balancing 
 networks", IEEE Comm. Surveys 10(4), 2008). All demands rise together; those that a bottleneck
 holds are fixed, and the others go on.
 
-The level at which a bottleneck holds is found by cuts: a level that does not fit comes with link
-lengths that prove it, and the same lengths bound the level from above.
+Where the compiled loops can be used, networks of some hundred links and demands are filled exactly,
+by linear programs (`fdm.simplex`). Otherwise the level at which a bottleneck holds is found by
+cuts: a level that does not fit comes with link lengths that prove it, and the same lengths bound
+the level from above.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fdm.certificate import largest_share
 from fdm.delay import Kleinrock
@@ -32,6 +34,43 @@ class _Fit(NamedTuple):
     routing: Routing | None = None
 
 
+_EXACT = 700
+"""Links and demands together up to which the linear programs are quicker than cuts."""
+
+
+def _filled(
+    network: Network, demands: Sequence[Demand], capacity_share: float, together: bool = False
+) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Return rates and the lengths of the last bottleneck; None where this is not the way."""
+    from fdm.paths import compact, usable
+
+    if len(network.links) + len(demands) > _EXACT or not usable():
+        return None
+    from fdm import simplex
+
+    filled: Any = simplex.filled  # arguments as tuples, which types cannot follow
+
+    problem = compact(network, demands, Kleinrock(1.0).terms(network))
+    origin, destination, rate = problem.commodities
+    if not len(rate):
+        return (0.0,) * len(demands), ()
+    room = network.arrays.capacity * capacity_share
+    scale = float(room.max())
+    asked = rate / rate.max() if together else (rate / scale).clip(max=float(len(room)))
+    done, held, proof = filled(
+        *problem.ends, origin, destination, asked,
+        room / scale, together, 50 * (len(room) + len(rate)) + 1000,
+    )  # fmt: skip
+    if not done:
+        return None
+    rates = [0.0] * len(demands)
+    for number, got, wanted in zip(
+        problem.order.tolist(), (held * scale).tolist(), rate.tolist(), strict=True
+    ):
+        rates[number] = got if together else min(got, wanted)
+    return tuple(rates), tuple(proof.tolist())
+
+
 def max_min(
     network: Network, demands: Sequence[Demand], capacity_share: float
 ) -> tuple[float, ...]:
@@ -44,6 +83,9 @@ def max_min(
     capacity_share : float
         Share of every capacity that may be used, above 0 and below 1.
     """
+    exact = _filled(network, demands, capacity_share)
+    if exact is not None:
+        return exact[0]
     usable = Network(
         network.nodes,
         [link._replace(capacity_bps=link.capacity_bps * capacity_share) for link in network.links],
@@ -87,6 +129,10 @@ def largest_fitting(
     bound, proof
         A share that is proved not to be exceeded, and the link lengths that prove it.
     """
+    exact = _filled(network, demands, 1.0, together=True)
+    if exact is not None and sum(exact[1]) > 0.0:
+        share = sum(exact[0]) / sum([demand.rate_bps for demand in demands])
+        return Share(share, min(bound, share), exact[1])
     for _ in range(60):
         share = bound * (1.0 - _SHARE)
         fit = _fit(

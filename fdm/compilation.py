@@ -11,8 +11,10 @@ import platform
 from functools import cache
 from pathlib import Path
 
-_SOURCE = Path(__file__).with_name("kernels.py")
-_STAMPS = "fdm-kernels.prepared"
+_SOURCES = tuple(
+    Path(__file__).with_name(name) for name in ("kernels.py", "simplex.py", "entropy.py")
+)
+_STAMPS, _MARKER = "fdm-kernels.prepared", "fdm-kernels.source"
 
 
 @cache
@@ -40,6 +42,27 @@ def remember() -> None:
             file.write(f"{_stamp()}\n")
 
 
+def keep() -> bool:
+    """Return whether compiled code can be kept; throws away what other sources were compiled to.
+
+    Numba does that for the file that a loop is in, and not for those that it calls.
+    """
+    folder = cache_folder()
+    if folder is None:
+        return False
+    marker, now = folder / _MARKER, _digest()
+    try:
+        if marker.exists() and marker.read_text(encoding="ascii") == now:
+            return True
+        for source in _SOURCES:
+            for index in folder.rglob(f"{source.stem}.*.nbi"):
+                index.unlink(missing_ok=True)
+        marker.write_text(now, encoding="ascii")
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def cache_folder() -> Path | None:
     """Return where Numba keeps compiled code, or None if it can write nowhere.
 
@@ -50,7 +73,7 @@ def cache_folder() -> Path | None:
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     own = os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(own)] if own else []
-    places += [_SOURCE.parent / "__pycache__", Path(home).expanduser() / "numba"]
+    places += [_SOURCES[0].parent / "__pycache__", Path(home).expanduser() / "numba"]
     for place in places:
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -66,10 +89,15 @@ def _stamp() -> str:
     import hashlib
     import importlib.metadata
 
-    what = hashlib.sha256(_SOURCE.read_bytes())
     versions = (importlib.metadata.version("numba"), platform.python_version(), _processor())
-    what.update("\n".join(versions).encode())
-    return what.hexdigest()
+    return hashlib.sha256("\n".join((_digest(), *versions)).encode()).hexdigest()
+
+
+@cache
+def _digest() -> str:
+    import hashlib
+
+    return hashlib.sha256(b"".join([source.read_bytes() for source in _SOURCES])).hexdigest()
 
 
 def _processor() -> str:

@@ -25,17 +25,17 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from fdm.compilation import cache_folder
+from fdm.compilation import keep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-_KEEP = cache_folder() is not None
+_KEEP = keep()
 
 
-def _compiled(function: _F, fastmath: Any = False) -> _F:
+def compiled(function: _F, fastmath: Any = False) -> _F:
     try:
         import numba
     except ImportError:
@@ -45,7 +45,7 @@ def _compiled(function: _F, fastmath: Any = False) -> _F:
 
 
 def _sums_in_any_order(function: _F) -> _F:
-    return _compiled(function, {"reassoc", "contract"})
+    return compiled(function, {"reassoc", "contract"})
 
 
 _DIRECT = 350
@@ -55,11 +55,11 @@ _PIVOTS, _FEW = 8, 64
 """Times that a direct step revises which paths it leaves empty; thrice as often up to so many
 exchanges."""
 
+_ROUNDING = 1e-13
+"""A slope below this part of Σ length·flow may be rounding of the flows."""
+
 _DAMPING, _LEAST_DAMPING = 0.1, 1e-9
 """Part of the relative gap by which curvatures are raised in a direct step, and the least."""
-
-_RANK = 1e-11
-"""Part of a path exchange's curvature that must be its own."""
 
 
 @_sums_in_any_order
@@ -71,7 +71,7 @@ def dot(a: Floats, b: Floats, n: int) -> float:
     return total
 
 
-@_compiled
+@compiled
 def value(family: int, a: float, lin: float, c: float, beta: float, r: float, f: float) -> float:
     """Return the cost of a link."""
     edge = r * c
@@ -92,7 +92,7 @@ def value(family: int, a: float, lin: float, c: float, beta: float, r: float, f:
     return cost
 
 
-@_compiled
+@compiled
 def slope(family: int, a: float, lin: float, c: float, beta: float, r: float, f: float) -> float:
     """Return the first derivative of the cost of a link: its length."""
     length = lin
@@ -109,7 +109,7 @@ def slope(family: int, a: float, lin: float, c: float, beta: float, r: float, f:
     return length
 
 
-@_compiled
+@compiled
 def curvature(family: int, a: float, c: float, beta: float, r: float, f: float) -> float:
     """Return the second derivative of the cost of a link."""
     if family == 2:
@@ -119,7 +119,7 @@ def curvature(family: int, a: float, c: float, beta: float, r: float, f: float) 
     return 2.0 * a * c / (s * s * s) if family == 0 else a / (s * s)
 
 
-@_compiled
+@compiled
 def tree(
     origin: int,
     out: Ints,
@@ -191,7 +191,7 @@ def tree(
                 place[to] = i
 
 
-@_compiled
+@compiled
 def widen(
     tail: Ints,
     head: Ints,
@@ -300,7 +300,7 @@ def widen(
     )
 
 
-@_compiled
+@compiled
 def load(links: int, first: Ints, pool: Ints, flow: Floats) -> Floats:
     """Return the flow of every link."""
     total = np.zeros(links)
@@ -311,7 +311,7 @@ def load(links: int, first: Ints, pool: Ints, flow: Floats) -> Floats:
     return total
 
 
-@_compiled
+@compiled
 def sweep(
     family: int,
     a: Floats,
@@ -373,7 +373,7 @@ def sweep(
             mark[pool[i]] = 0
 
 
-@_compiled
+@compiled
 def times_hessian(
     own: Ints,
     first: Ints,
@@ -415,7 +415,7 @@ def times_hessian(
                 y[p] = total
 
 
-@_compiled
+@compiled
 def newton(
     family: int,
     a: Floats,
@@ -528,12 +528,17 @@ def newton(
             if x[p] != 0.0:
                 for i in range(first[p], first[p + 1]):
                     work[pool[i]] += x[p]
-    return searched(family, a, lin, c, beta, r, first, pool, flow, f, length, bend, x, work)
+    return searched(
+        family, a, lin, c, beta, r, first, pool, flow, f, length, bend, x, work, descent
+    )
 
 
-@_compiled
-def factored(system: Floats, inverse: Floats, damping: float) -> int:
-    """Cholesky factor in place (lower rows), of a matrix with unit diagonal; returns the rank."""
+@compiled
+def factored(system: Floats, inverse: Floats, damping: float, least: float) -> int:
+    """Cholesky factor in place (lower rows), of a matrix with unit diagonal; returns the rank.
+
+    What is left of a row with no more than `least` on the diagonal depends on the rows before.
+    """
     n = len(system)
     rank = 0
     for i in range(n):
@@ -545,7 +550,7 @@ def factored(system: Floats, inverse: Floats, damping: float) -> int:
             at *= inverse[j]
             row[j] = at
             total -= at * at
-        if total > _RANK:
+        if total > least:
             inverse[i] = 1.0 / np.sqrt(total)
             rank += 1
         else:
@@ -553,7 +558,7 @@ def factored(system: Floats, inverse: Floats, damping: float) -> int:
     return rank
 
 
-@_compiled
+@compiled
 def substituted(system: Floats, inverse: Floats, x: Floats) -> None:
     """Solve in place with a factor; what depends on the rest is 0."""
     n = len(x)
@@ -567,7 +572,7 @@ def substituted(system: Floats, inverse: Floats, x: Floats) -> None:
                 x[j] -= at * row[j]
 
 
-@_compiled
+@compiled
 def direct(
     family: int,
     a: Floats,
@@ -714,7 +719,7 @@ def direct(
                     row[member[j]] += w * weight[j]
             at = count[e]
         inverse = np.empty(n)
-        factored(system, inverse, damping)
+        factored(system, inverse, damping, 0.0)
         substituted(system, inverse, pull)
         for j in range(n):
             goal[which[j]] += pull[j] * scale[j]
@@ -782,15 +787,26 @@ def direct(
         for p in range(own[k], own[k + 1]):
             goal[p] *= rest / total
     shift[:] = 0.0
-    for p in range(columns):
-        goal[p] -= flow[p]
-        if goal[p] != 0.0:
-            for i in range(first[p], first[p + 1]):
-                shift[pool[i]] += goal[p]
-    return searched(family, a, lin, c, beta, r, first, pool, flow, f, length, bend, goal, shift)
+    descent = 0.0
+    for k in range(commodities):
+        base = 0.0
+        if basic[k] >= 0:
+            for i in range(first[basic[k]], first[basic[k] + 1]):
+                base += length[pool[i]]
+        for p in range(own[k], own[k + 1]):
+            goal[p] -= flow[p]
+            if goal[p] != 0.0:
+                total = -base
+                for i in range(first[p], first[p + 1]):
+                    total += length[pool[i]]
+                    shift[pool[i]] += goal[p]
+                descent += goal[p] * total
+    return searched(
+        family, a, lin, c, beta, r, first, pool, flow, f, length, bend, goal, shift, descent
+    )
 
 
-@_compiled
+@compiled
 def searched(
     family: int,
     a: Floats,
@@ -806,17 +822,22 @@ def searched(
     bend: Floats,
     change: Floats,
     work: Floats,
+    descent: float,
 ) -> float:
-    """Go along a change as far as the cost falls; returns how fast it falls, 0 if it does not."""
+    """Go along a change as far as the cost falls; returns how fast it falls, 0 if it does not.
+
+    `work` is the change of link flows and `descent` the slope of the cost at the start.
+    """
     links = len(f)
-    descent = 0.0
-    for e in range(links):
-        if work[e] != 0.0:
-            descent += work[e] * length[e]
     if not descent < 0.0:
         return 0.0
+    coarse = 0.0
+    for e in range(links):
+        if work[e] != 0.0:
+            coarse += f[e] * length[e]
     step, low, high = 1.0, 0.0, 1.0
-    for _ in range(40):
+    # What rounding of flows does to the slope must not decide; there the model is as good as exact.
+    for _ in range(40 if -descent > _ROUNDING * coarse else 0):
         one, two = 0.0, 0.0
         for e in range(links):
             if work[e] != 0.0:
@@ -847,7 +868,7 @@ def searched(
     return -descent
 
 
-@_compiled
+@compiled
 def optimise(
     family: int,
     a: Floats,
@@ -981,7 +1002,7 @@ def optimise(
     return own, first, pool, flow
 
 
-@_compiled
+@compiled
 def reached(
     origin: Ints, destination: Ints, out: Ints, out_link: Ints, head: Ints
 ) -> NDArray[np.bool_]:
@@ -1010,7 +1031,7 @@ def reached(
     return there
 
 
-@_compiled
+@compiled
 def carried(
     order: Ints,
     origin: Ints,
@@ -1063,7 +1084,7 @@ def carried(
     )
 
 
-@_compiled
+@compiled
 def finish(
     family: int,
     a: Floats,
@@ -1113,7 +1134,7 @@ def finish(
     return flow, f, cost, now, best, fullest
 
 
-@_compiled
+@compiled
 def arranged(
     order: Ints, demands: int, own: Ints, first: Ints, pool: Ints, flow: Floats
 ) -> tuple[Ints, Ints, Ints, Floats]:
@@ -1156,7 +1177,7 @@ def arranged(
     )
 
 
-@_compiled
+@compiled
 def before(p: int, q: int, first: Ints, pool: Ints, flow: Floats) -> bool:
     """Return whether a path comes before another: larger flow, then lower links."""
     if flow[p] != flow[q]:
@@ -1168,7 +1189,7 @@ def before(p: int, q: int, first: Ints, pool: Ints, flow: Floats) -> bool:
     return bool(first[p + 1] - first[p] < first[q + 1] - first[q])
 
 
-@_compiled
+@compiled
 def settle(
     family: int,
     a: Floats,
@@ -1226,7 +1247,7 @@ def settle(
     return fullest
 
 
-@_compiled
+@compiled
 def judge(
     family: int,
     a: Floats,

@@ -115,10 +115,10 @@ class Network:
             if tail not in index or head not in index:
                 end = head if tail in index else tail
                 raise ValueError(f"link {number} ends at {end!r}, which is no node")
-            if not (0.0 <= capacity_bps < _MOST and 0.0 <= delay_s < _MOST):
+            if not (0.0 <= capacity_bps <= _MOST and 0.0 <= delay_s <= _MOST):
                 name, value = (
                     ("delay_s", delay_s)
-                    if 0.0 <= capacity_bps < _MOST
+                    if 0.0 <= capacity_bps <= _MOST
                     else ("capacity_bps", capacity_bps)
                 )
                 raise ValueError(

@@ -37,6 +37,16 @@ paths are added, and conjugate gradient iterations within one."""
 _TRACE = 1e-7
 """Share of a demand on a path that is left out if the gap allows."""
 
+_FAIR = 700
+"""Links and paths together up to which the split of largest entropy is looked for."""
+
+_POLISH = 4
+"""Newton steps that bring another method's answer to the precision that the rule needs."""
+
+_REFINE = ((100, 4), (250, 2))
+"""Newton steps for that where the gap is reached already, by links and paths together: each brings
+a direction in which the delay hardly changes a thousand times closer to its best."""
+
 _UNINTERRUPTED = 200_000
 """Links times demands up to which a solve is over before anyone would want to know how it goes."""
 
@@ -87,6 +97,8 @@ class Found(NamedTuple):
         Sweeps and Newton steps.
     objective, excess, relative_gap : float
         D, Σ length·(f − v) and that by Σ length·f, worked out from the link flows alone.
+    decided : bool
+        Whether the split between demands follows the rule of `fdm.entropy`.
     """
 
     columns: Columns
@@ -98,6 +110,7 @@ class Found(NamedTuple):
     objective: float
     excess: float
     relative_gap: float
+    decided: bool
 
 
 def _loops() -> Any:
@@ -114,6 +127,8 @@ def usable() -> bool:
 
 def prepare() -> None:
     """Compile the loops and keep the result, which takes the better part of a minute once."""
+    from fdm.admission import max_min
+
     network = Network("ab", [Link("a", "b", 1.0, 1.0)])
     delay, demands = Kleinrock(1.0), [Demand("a", "b", 0.5)]
     problem = compact(network, demands, delay.terms(network))
@@ -121,6 +136,7 @@ def prepare() -> None:
     path_flows(problem, found.columns)
     certify_compiled(network, demands, [0.5], delay)
     settled(network, delay, routing_of(found.columns))
+    max_min(network, demands, 0.5)
     remember()
 
 
@@ -218,10 +234,18 @@ def path_flows(
             edges, gap, at_once, _SWEEPS, _STEPS, _CONJUGATE, _WARM_EDGE, memory, proof,
         )  # fmt: skip
         report(int(memory[2]), float(memory[6]))
-    own, first, pool, flow = columns
-    flow, link_flows, objective, now, best, fullest = kernels.finish(
+    finished = kernels.finish(
         *problem.terms, head, out, out_link, *problem.commodities, *columns, gap, _TRACE, FITS
     )
+    decided = False
+    if bounded or finished[5] < FITS:
+        size = len(capacity) + len(columns[3])
+        before = next((steps for most, steps in _REFINE if size <= most), 0)
+        columns, finished, decided = _even(
+            problem, (*columns[:3], finished[0]), finished, gap, before
+        )
+    own, first, pool, _ = columns
+    flow, link_flows, objective, now, best, fullest = finished
     excess, fits = max(0.0, now - best), bounded or fullest < FITS
     return Found(
         Columns(*kernels.arranged(problem.order, problem.demands, own, first, pool, flow)),
@@ -233,6 +257,55 @@ def path_flows(
         objective,
         excess,
         excess / now if now > 0.0 else 0.0,
+        decided,
+    )
+
+
+def _even(
+    problem: Compact,
+    columns: tuple[Any, ...],
+    finished: tuple[Any, ...],
+    gap: float,
+    before: int = 0,
+) -> tuple[tuple[Any, ...], tuple[Any, ...], bool]:
+    """Return paths, the verdict on them, and whether the rule of `fdm.entropy` was followed."""
+    if len(problem.terms[1]) + len(columns[3]) > _FAIR:
+        return columns, finished, False
+    from fdm import entropy
+
+    even: Any = entropy.even
+    kernels = _loops()
+    outcome, *evened = even(
+        *problem.terms, *problem.ends, *problem.commodities, *columns, _EDGES[-1], _FAIR, before
+    )
+    if outcome < 0 or (outcome == 0 and not before):
+        return columns, finished, outcome == 0
+    after = kernels.finish(
+        *problem.terms, *problem.ends[1:], *problem.commodities, *evened, gap, _TRACE, FITS
+    )
+    now, best = after[3:5]
+    was = max(0.0, finished[3] - finished[4])
+    if now - best <= max(gap * now, was) and (problem.terms[0] == 2 or after[5] < FITS):
+        return (*evened[:3], after[0]), after, True
+    return columns, finished, False
+
+
+def evened(
+    network: Network, demands: Sequence[Demand], terms: Terms, routing: Routing, gap: float
+) -> Routing | None:
+    """Return an answer of another method with the split of `fdm.entropy`, None where not found."""
+    problem = compact(network, demands, terms)
+    columns = columns_of([tuple(routing[number].items()) for number in problem.order.tolist()])
+    finished = _loops().finish(
+        *problem.terms, *problem.ends[1:], *problem.commodities, *columns, gap, 0.0, FITS
+    )
+    if not len(problem.order) or not (terms.family == 2 or finished[5] < FITS):
+        return None
+    new, after, decided = _even(problem, columns, finished, gap, _POLISH)
+    if not decided:
+        return None
+    return routing_of(
+        Columns(*_loops().arranged(problem.order, problem.demands, *new[:3], after[0]))
     )
 
 

@@ -173,12 +173,13 @@ def _check(value: str, allowed: tuple[str, ...], name: str) -> None:
         raise ValueError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
+def _in_use(work: int) -> bool:
+    """Return whether the compiled loops are loaded, or worth loading and compiled already."""
+    return "fdm.kernels" in sys.modules or (work > _TINY and available() and prepared())
+
+
 def _compiled(work: int, family: int) -> bool:
-    if "fdm.kernels" in sys.modules:
-        return True
-    if work <= _TINY:
-        return False
-    return prepared() or (available() and (work > _COMPILE or family != QUEUE))
+    return _in_use(work) or (work > _TINY and available() and (work > _COMPILE or family != QUEUE))
 
 
 def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand], bool]:
@@ -254,7 +255,7 @@ def _by_path_flows(
             _, bound, proof = largest_fitting(network, admitted, bound, proof)
         admitted = inner.admitted(bound * problem.capacity_share)
         found = paths.path_flows(
-            paths.compact(network, admitted, terms), None, 0.5 * gap, iterations, report
+            paths.compact(network, admitted, terms), found.columns, 0.5 * gap, iterations, report
         )
         steps += found.iterations
     stalled = not found.fits or found.relative_gap > gap
@@ -270,11 +271,11 @@ def _by_path_flows(
             fits=fits and rescued.fits, bound=bound, proof=proof, iterations=steps
         )
         return _answer(network, demands, delay, gap, rescued, bool(compact.cut_off), clock)
-    if _alike(admitted):
-        as_found = _Found(
-            paths.routing_of(found.columns), admitted, fits, steps, METHODS[3], bound, proof
-        )
-        return _answer(network, demands, delay, gap, as_found, bool(compact.cut_off), clock)
+    if not found.decided and _alike(admitted):
+        routing = paths.routing_of(found.columns)
+        if shared(network, admitted, routing) is not routing:
+            alike = _Found(routing, admitted, fits, steps, METHODS[3], bound, proof)
+            return _answer(network, demands, delay, gap, alike, bool(compact.cut_off), clock)
     flow = found.link_flows.tolist()
     rates = tuple([demand.rate_bps for demand in admitted])
     packets_per_s = sum(rates) / delay.packet_bits
@@ -511,7 +512,13 @@ def _answer(
 ) -> Solution:
     flow = link_flows(network, found.routing)
     certificate = _certified(network, found.admitted, flow, delay)
-    even = shared(network, found.admitted, found.routing)
+    even = None
+    if certificate.relative_gap <= gap and _in_use(len(network.links) * len(demands)):
+        from fdm.paths import evened
+
+        even = evened(network, found.admitted, delay.terms(network), found.routing, gap)
+    if even is None:
+        even = shared(network, found.admitted, found.routing)
     routing = found.routing
     if even is not routing:
         after_flow = link_flows(network, even)
@@ -543,7 +550,7 @@ def _answer(
 def _certified(
     network: Network, demands: Sequence[Demand], flow: Sequence[float], delay: Delay
 ) -> Certificate:
-    if len(network.links) * len(demands) <= _TINY or "fdm.kernels" not in sys.modules:
+    if not _in_use(len(network.links) * len(demands)):
         return certify(network, demands, flow, delay)
     from fdm.paths import certify_compiled
 

@@ -59,6 +59,8 @@ class View:
     down_ports: frozenset[Place] = frozenset()
     associated: frozenset[Place] = frozenset()
     """(user, access point) pairs."""
+    told: frozenset[Place] = frozenset()
+    """(user, access point) pairs of which something was heard."""
     policy: str = ""
     demands: Mapping[str, float] = field(default_factory=dict)
     """User → rate, where somebody has set another than the described."""
@@ -109,6 +111,7 @@ class View:
                 return replace(
                     self,
                     associated=self.associated | pair if associated else self.associated - pair,
+                    told=self.told | pair,
                     expected={
                         place: what
                         for place, what in self.expected.items()
@@ -175,14 +178,20 @@ class View:
     def _remembered(
         self, datapath: str, entries: frozenset[FlowEntry], network: ControlledNetwork
     ) -> frozenset[Place]:
-        """Who was associated with `datapath` by the entries that it holds."""
-        if network.dpid(datapath) in self.seen:
+        """Who is associated with `datapath` by the entries that it holds, if nothing was heard.
+
+        They are another controller's, or from an earlier life of this one.
+        """
+        if self.master and network.dpid(datapath) in self.seen:
             return frozenset()
         sources = {dict(e.match).get("ipv4_src") for e in entries if e.priority == SUBFLOW_PRIORITY}
-        return frozenset(
-            (a.user, a.datapath)
-            for a in network.attachments
-            if a.wireless and a.datapath == datapath and a.address in sources
+        return (
+            frozenset(
+                (a.user, a.datapath)
+                for a in network.attachments
+                if a.wireless and a.datapath == datapath and a.address in sources
+            )
+            - self.told
         )
 
     def ready(self, network: ControlledNetwork, now_s: float) -> bool:

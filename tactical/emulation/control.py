@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -81,17 +82,51 @@ def controlled_network(plan: Plan, scenario: Scenario) -> description.Controlled
 
 
 class ControllerProcess:
-    """A running controller."""
+    """A running controller, which may be killed and started again.
 
-    def __init__(self, process: Process, events: EventLog) -> None:
-        self.process = process
+    Parameters
+    ----------
+    start
+        Starts the process.
+    events
+        Where its records go.
+    """
+
+    def __init__(self, start: Callable[[], Process], events: EventLog) -> None:
+        self._start = start
         self._events = events
         self._lock = threading.Lock()
-        self._reader = threading.Thread(target=self._read, daemon=True, name="controller")
+        self._associated: dict[tuple[str, str], bool] = {}
+        self._killed = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self.process = self._start()
+        self._reader = threading.Thread(
+            target=self._read, args=(self.process,), daemon=True, name="controller"
+        )
         self._reader.start()
+
+    def kill(self) -> None:
+        """End it as a crash would; switches forward by what they have."""
+        self._killed = True
+        self.process.stop(signal.SIGKILL)
+        self._reader.join(5.0)
+
+    def restart(self) -> None:
+        """Start it again after :meth:`kill`, and tell it who is associated now.
+
+        The kernel ends the process with the thread that calls this.
+        """
+        with self._lock:
+            self._begin()
+            self._killed = False
+        for (user, access_point), associated in list(self._associated.items()):
+            self._tell(user=user, access_point=access_point, associated=associated)
 
     def report(self, user: str, access_point: str, associated: bool) -> None:
         """Tell the controller that a station joined or left an access point."""
+        self._associated[user, access_point] = associated
         self._tell(user=user, access_point=access_point, associated=associated)
 
     def _tell(self, **line: object) -> None:
@@ -123,17 +158,17 @@ class ControllerProcess:
         if first["kind"] == "error":
             raise EmulationError(f"controller: {first['data']['message']}")
 
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+    def _read(self, process: Process) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
             try:
                 record = json.loads(line)
             except ValueError:
                 self._events.write("error", "controller", message=f"not a record: {line.strip()}")
                 continue
             self._events.write(record["kind"], record["node"], record["t_mono_s"], **record["data"])
-        if self.process.wait(5.0):
-            failure = self.process.failure(f"ended with status {self.process.status}")
+        if process.wait(5.0) and not self._killed:
+            failure = process.failure(f"ended with status {process.status}")
             self._events.write("error", "controller", message=str(failure))
 
     def close(self) -> None:
@@ -157,9 +192,8 @@ def controller(
     argv = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
     argv += ["--network", str(file)]
     argv += ["--port", str(OPENFLOW_PORT), "--ovsdb", ovsdb]
-    process = ControllerProcess(
-        Process(argv, run_dir / "logs" / "controller.log", piped=True), events
-    )
+    log = run_dir / "logs" / "controller.log"
+    process = ControllerProcess(lambda: Process(argv, log, piped=True), events)
     try:
         yield process
     finally:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import scenarios
+from fdm.queues import QueueRate
 from tactical.controller import policy
 from tactical.controller.allocation import Allocation, Situation
 from tactical.controller.deadline import Deadline
@@ -263,6 +264,27 @@ def test_slave_watches_and_changes_nothing_until_it_is_master(switches: MakeSwit
     (now_master,) = feed(controller, table, [RoleChanged(True)])
     assert kinds(now_master) == ["role", "solve"]
     assert set(rates_of(table, "ship1")) == {"satcom", "uav"}
+
+
+def test_new_master_learns_from_the_entries_who_is_associated(switches: MakeSwitches) -> None:
+    network = direct_move("fdm")
+    table = switches(network)
+    master, standby = Controller(network), Controller(network, elected=True)
+    feed(master, table, connected(network))
+    for event in connected(network):
+        standby.handle(table.see(event), 0.0)
+    joins = [AssociationChanged(user, "uav", True) for user in ("ship1", "ship2")]
+    feed(master, table, joins)
+    standby.handle(AssociationChanged("ship2", "uav", False), 0.0)  # it knows better
+    for event in [*connected(network)[1:], QueuesRead(dict(_queues_of(table)))]:
+        standby.handle(table.see(event), 1.0)
+    (decision,) = feed(standby, table, [RoleChanged(True)], 1.0)
+    assert standby.view.associated == {("ship1", "uav")}
+    assert {dict(entry.match)["ipv4_src"] for entry in decision.change.removed} >= {"10.0.2.2"}
+
+
+def _queues_of(table: Any) -> Any:
+    return ((queue, QueueRate(*rates)) for queue, rates in table.queues.items())
 
 
 def mesh() -> ControlledNetwork:

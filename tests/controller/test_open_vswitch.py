@@ -1,6 +1,8 @@
 """The controller as a process, against a real Open vSwitch without a kernel datapath."""
 
 import dataclasses
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,10 +11,13 @@ from typing import Any
 import pytest
 
 import scenarios
-from tactical.controller.network import ControlledNetwork, Settings
+from tactical.controller.events import AssociationChanged
+from tactical.controller.network import ControlledNetwork, Settings, save
 from tactical.controller.subflows import token_of
-from tactical.emulation.control import controlled_network
+from tactical.emulation.control import ControllerProcess, controlled_network
+from tactical.emulation.events import EventLog
 from tactical.emulation.plan import make_plan
+from tactical.emulation.processes import Process
 from tests.controller.openvswitch import (
     OpenVSwitch,
     RunningController,
@@ -20,10 +25,12 @@ from tests.controller.openvswitch import (
     wait_for,
     worker_controller,
 )
+from tests.controller.test_decisions import campaign, moves
 from tests.controller.test_reading import segment as handshake
 
 BRIDGES = ("satcom", "uav", "shore")
 UAV_PORT = "uav-eth2"
+HANDOVERS = 200
 XID = bytes.fromhex("0001af810100")
 """IEEE 802.2 LLC exchange identification, as mac80211 sends it for a new station."""
 
@@ -127,6 +134,72 @@ def test_killed_and_started_again_it_goes_on_without_touching_anything(
     second.tell(user="ship1", access_point="uav", associated=False)
     second.wait_for("assignment", trigger="ship1 dissociated from uav")
     assert len(open_vswitch.entries("uav")) == 1
+
+
+def test_worker_kills_and_restarts_it_and_tells_what_it_missed(
+    open_vswitch: OpenVSwitch, tmp_path: Path
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    save(network, tmp_path / "network.json")
+    argv = [sys.executable, "-m", "tactical.controller", "--port", str(port)]
+    argv += ["--network", str(tmp_path / "network.json"), "--ovsdb", open_vswitch.ovsdb]
+
+    with EventLog(tmp_path) as events:
+        running = ControllerProcess(
+            lambda: Process(argv, tmp_path / "controller.log", piped=True), events
+        )
+        try:
+            running.wait_until_deployed()
+            running.report("ship1", "uav", True)
+            assert events.wait_for(
+                lambda e: (
+                    e["data"].get("trigger") == "ship1 associated with uav"
+                    and e["kind"] == "assignment"
+                ),
+                30.0,
+            )
+            queues = open_vswitch.queues()
+            running.kill()
+            running.report("ship1", "uav", False)
+            running.report("ship2", "uav", True)
+            assert open_vswitch.queues() == queues
+            restarted_s = time.monotonic()
+            running.restart()
+            assert events.wait_for(
+                lambda e: e["kind"] == "assignment" and e["t_mono_s"] > restarted_s, 30.0
+            )
+        finally:
+            running.close()
+    owners = {row["user"] for (at, _), row in open_vswitch.queues().items() if at == UAV_PORT}
+    assert owners == {"ship2"}
+    assert '"kind": "error"' not in (tmp_path / "events.jsonl").read_text()
+
+
+def test_after_many_handovers_nothing_is_left_behind(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = campaign(), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    bridges = [d.name for d in network.datapaths]
+    before = ([open_vswitch.entries(b) for b in bridges], open_vswitch.row_counts())
+    queues = open_vswitch.queues()
+    handovers = moves(network, HANDOVERS)
+    for event in handovers:
+        assert isinstance(event, AssociationChanged)
+        running.tell(user=event.user, access_point=event.datapath, associated=event.associated)
+    last = handovers[-1]
+    assert isinstance(last, AssociationChanged)
+    trigger = f"{last.user} dissociated from {last.datapath}"
+    running.wait_for("assignment", handovers.count(last), limit_s=120.0, trigger=trigger)
+    after = ([open_vswitch.entries(b) for b in bridges], open_vswitch.row_counts())
+    assert after == before
+    for key, row in open_vswitch.queues().items():
+        for bound in ("min-rate", "max-rate"):
+            assert float(row[bound]) == pytest.approx(float(queues[key][bound]), rel=0.06)
+    assert not running.of_kind("error")
 
 
 def test_what_others_break_is_mended(

@@ -252,19 +252,22 @@ def test_the_readme_shows_code_and_filters_that_work(run_dirs, capsys):
     """Its commands are those of other tests; RUN stands for one of the runs."""
     assert cli.main(["report", *map(str, run_dirs)]) == 1
     blocks = [block.partition("```")[0] for block in README.split("```python\n")[1:]]
-    assert len(blocks) == 2
     shown = []
     for block in blocks:
         code = block.replace("RUN", run_dirs[0].name)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.stderr == ""
         shown.append(done.stdout.splitlines())
+    (solved,) = shown.pop()
+    assert solved.startswith("0.040555") and "rate_bps=967127.74" in solved
     ships = ("ship1", "ship2")
     protocols = [run_dir.name.split("-")[1] for run_dir in run_dirs]
     assert shown == [
         [f"0.25 {protocol} failed {ship} None None" for protocol in protocols for ship in ships],
         [f"{ship} None None" for ship in ships],
     ]
+    Path("study.toml").write_text(README.split("```toml\n")[1].partition("```")[0])
+    assert cli.main(["batch", "study.toml", "--dry-run"]) == 0
     if (tshark := find_command("tshark")) is None:
         pytest.skip("tshark is not installed, so the display filter is not tried")
     (display_filter,) = re.findall(r"^tshark .* -Y (.+)$", README, re.MULTILINE)

@@ -68,7 +68,7 @@ def _filled(
         problem.order.tolist(), (held * scale).tolist(), rate.tolist(), strict=True
     ):
         rates[number] = got if together else min(got, wanted)
-    return tuple(rates), tuple(proof.tolist())
+    return tuple(rates), tuple(proof.clip(min=0.0).tolist())  # rounding may leave −1e-16
 
 
 def max_min(

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
@@ -29,6 +30,8 @@ class ServingError(RuntimeError):
 def own_standard_output() -> IO[str]:
     """Standard output for records alone: anything that libraries print goes to standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+    # OVSDB's client imports eventlet where that is installed, and eventlet warns of itself.
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
     records = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return records

@@ -76,6 +76,9 @@ def controlled_network(plan: Plan, scenario: Scenario) -> description.Controlled
         # In a slow guest every row of a reply costs milliseconds; captures tell more.
         settings=description.Settings(
             count_subflows=False,
+            # Switches come one after the other, and a first solve may have to import a compiler.
+            start_grace_s=READY_TIMEOUT_S,
+            solve_deadline_s=READY_TIMEOUT_S / 2,
             queue_mode="work-conserving" if scenario.queue_discipline == "codel" else "overflow",
         ),
     )

@@ -30,7 +30,7 @@ from tests.controller.test_reading import segment as handshake
 
 BRIDGES = ("satcom", "uav", "shore")
 UAV_PORT = "uav-eth2"
-HANDOVERS = 200
+HANDOVERS = 60
 XID = bytes.fromhex("0001af810100")
 """IEEE 802.2 LLC exchange identification, as mac80211 sends it for a new station."""
 

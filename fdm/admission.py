@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from fdm.certificate import largest_share
 from fdm.delay import Kleinrock
-from fdm.network import Demand, Network
+from fdm.network import Demand, Network, counted
 from fdm.routing import FITS, Routing, link_flows, utilisation
 from fdm.shortest import shortest_paths
 
@@ -88,7 +88,10 @@ def max_min(
         return exact[0]
     usable = Network(
         network.nodes,
-        [link._replace(capacity_bps=link.capacity_bps * capacity_share) for link in network.links],
+        [
+            link._replace(capacity_bps=counted(link.capacity_bps * capacity_share))
+            for link in network.links
+        ],
     )
     rates = [0.0] * len(demands)
     routing: Routing | None = None
@@ -136,7 +139,8 @@ def largest_fitting(
     for _ in range(60):
         share = bound * (1.0 - _SHARE)
         fit = _fit(
-            network, [demand._replace(rate_bps=demand.rate_bps * share) for demand in demands]
+            network,
+            [demand._replace(rate_bps=counted(demand.rate_bps * share)) for demand in demands],
         )
         if fit.fits:
             return Share(share, bound, proof)
@@ -166,7 +170,7 @@ def _highest(
     for _ in range(60):
         wanted = [
             demand._replace(
-                rate_bps=min(level, demand.rate_bps) if number in rising else rates[number]
+                rate_bps=counted(min(level, demand.rate_bps) if number in rising else rates[number])
             )
             for number, demand in enumerate(demands)
         ]

@@ -1,5 +1,6 @@
 """How good a flow is, worked out from the flow alone."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -96,4 +97,4 @@ def largest_share(
         for demand, found in zip(demands, shortest, strict=True)
         if demand.rate_bps > 0.0
     )
-    return room / need
+    return room / need if need > 0.0 else math.inf

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fdm.network import Network
+from fdm.network import LARGEST, SMALLEST, Network
 
 QUEUE, QUEUE_EQUILIBRIUM, POWER = 0, 1, 2
 
@@ -250,5 +250,10 @@ class Bpr(Delay):
 
 
 def _positive(name: str, value: float) -> None:
-    if not 0.0 < value < math.inf:
-        raise ValueError(f"{name} must be a finite number above 0, not {value!r}")
+    if not SMALLEST <= value <= LARGEST:
+        wanted = (
+            f"between {SMALLEST:g} and {LARGEST:g}"
+            if 0.0 < value < math.inf
+            else "a finite number above 0"
+        )
+        raise ValueError(f"{name} must be {wanted}, not {value!r}")

@@ -119,9 +119,12 @@ def phase_1(
         routing = blend(routing, scaled(whole, share), step)
         flow = link_flows(network, routing)
         room = min(
-            max(0.0, FITS * link.capacity_bps - f) / v
-            for link, f, v in zip(network.links, flow, whole_flow, strict=True)
-            if v > 0.0
+            [
+                max(0.0, FITS * link.capacity_bps - f) / v
+                for link, f, v in zip(network.links, flow, whole_flow, strict=True)
+                if v > 0.0
+            ],
+            default=0.0,
         )
         rest = 1.0 - share
         if rest <= _WHOLE_REST * room:

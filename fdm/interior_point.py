@@ -61,6 +61,7 @@ class Refined(NamedTuple):
     iterations: int
 
 
+@np.errstate(all="ignore")  # numbers beyond all measure end in steps that are not taken
 def interior_point(
     network: Network,
     demands: Sequence[Demand],
@@ -231,6 +232,8 @@ class _Restricted:
         if self.imaginary_s is not None:
             least = np.minimum(least, self.imaginary_s)
         total = float(self.flow @ lengths)
+        if not total > 0.0:
+            return 0.0
         return max(0.0, float(self.flow @ (lengths - least[self.owner])) / total)
 
     def minimise(self, precision: float) -> int:

@@ -1,7 +1,6 @@
 """The problem: links with a capacity and a propagation delay, and the demands on them."""
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +11,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST = sys.float_info.max
-"""Beyond it a whole number is no float."""
+SMALLEST, LARGEST = 1e-60, 1e60
+"""Capacities and rates other than 0 lie between these, and delays below the latter, so that cubes
+and products of what is worked out from them are still numbers."""
 
 Node = Hashable
 """A node's name: a string, a number, anything that can be a dictionary key."""
@@ -91,7 +91,7 @@ class Network:
     ------
     ValueError
         If a node is named twice, a link ends at an unknown node, or a capacity or delay is
-        negative or not finite.
+        negative, not finite, or out of bounds.
     """
 
     nodes: tuple[Node, ...]
@@ -115,16 +115,10 @@ class Network:
             if tail not in index or head not in index:
                 end = head if tail in index else tail
                 raise ValueError(f"link {number} ends at {end!r}, which is no node")
-            if not (0.0 <= capacity_bps <= _MOST and 0.0 <= delay_s <= _MOST):
-                name, value = (
-                    ("delay_s", delay_s)
-                    if 0.0 <= capacity_bps <= _MOST
-                    else ("capacity_bps", capacity_bps)
-                )
-                raise ValueError(
-                    f"{name} of link {number} ({tail!r} to {head!r}) must be a "
-                    f"finite number, 0 or more, not {value!r}"
-                )
+            if not (capacity_bps == 0.0 or SMALLEST <= capacity_bps <= LARGEST):
+                raise ValueError(_refusal("capacity_bps", "link", number, tail, head, capacity_bps))
+            if not 0.0 <= delay_s <= LARGEST:
+                raise ValueError(_refusal("delay_s", "link", number, tail, head, delay_s))
             ends.append((index[tail], index[head]))
             if capacity_bps > 0.0:
                 outgoing[index[tail]].append((number, index[head]))
@@ -166,8 +160,25 @@ class Network:
                     raise ValueError(f"demand {number} ends at {end!r}, which is no node")
             if demand.origin == demand.destination:
                 raise ValueError(f"demand {number} begins where it ends, at {demand.origin!r}")
-            if not 0.0 <= demand.rate_bps < math.inf:
+            rate_bps = demand.rate_bps
+            if not (rate_bps == 0.0 or SMALLEST <= rate_bps <= LARGEST):
                 raise ValueError(
-                    f"rate_bps of demand {number} ({demand.origin!r} to {demand.destination!r}) "
-                    f"must be a finite number, 0 or more, not {demand.rate_bps!r}"
+                    _refusal(
+                        "rate_bps", "demand", number, demand.origin, demand.destination, rate_bps
+                    )
                 )
+
+
+def counted(value: float) -> float:
+    """Return a capacity or rate, 0 if it is too small to count."""
+    return value if value >= SMALLEST else 0.0
+
+
+def _refusal(name: str, kind: str, number: int, tail: Node, head: Node, value: float) -> str:
+    """Return what is wrong with a number of a link or demand."""
+    wanted = (
+        f"0 or between {SMALLEST:g} and {LARGEST:g}"
+        if 0.0 <= value < math.inf
+        else "a finite number, 0 or more"
+    )
+    return f"{name} of {kind} {number} ({tail!r} to {head!r}) must be {wanted}, not {value!r}"

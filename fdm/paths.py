@@ -6,7 +6,6 @@ tells whether it was done without loading anything.
 """
 
 import itertools
-import math
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fdm.certificate import Certificate
 from fdm.compilation import available, prepared, remember
 from fdm.delay import Delay, Kleinrock, Terms
-from fdm.network import Demand, Link, Network
+from fdm.network import LARGEST, SMALLEST, Demand, Link, Network
 from fdm.progress import SILENT, Reporter
 from fdm.routing import FITS, Routing
 from fdm.shortest import Path
@@ -156,7 +155,8 @@ def compact(network: Network, demands: Sequence[Demand], terms: Terms) -> Compac
         origin = np.array([index[demand[0]] for demand in demands], dtype=np.int64)
         destination = np.array([index[demand[1]] for demand in demands], dtype=np.int64)
         rate = np.array([demand[2] for demand in demands], dtype=np.float64)
-        good = bool(((rate >= 0.0) & (rate < math.inf) & (origin != destination)).all())
+        right = (rate == 0.0) | ((rate >= SMALLEST) & (rate <= LARGEST))
+        good = bool((right & (origin != destination)).all())
     except (KeyError, TypeError, ValueError, OverflowError):
         good = False
     if not good:

@@ -12,7 +12,7 @@ from fdm.compilation import available, prepared
 from fdm.delay import QUEUE, Delay, Kleinrock, Terms
 from fdm.fairness import shared
 from fdm.flow_deviation import Start, phase_1, phase_2
-from fdm.network import Demand, Network, Node
+from fdm.network import Demand, Network, Node, counted
 from fdm.progress import Progress, Reporter
 from fdm.routing import FITS, Routing, all_or_nothing, link_flows, restored, scaled, utilisation
 from fdm.shortest import shortest_paths
@@ -213,7 +213,8 @@ class _Problem(NamedTuple):
         else:
             rates = [demand.rate_bps * share for demand in self.demands]
         return [
-            demand._replace(rate_bps=rate) for demand, rate in zip(self.demands, rates, strict=True)
+            demand._replace(rate_bps=counted(rate))
+            for demand, rate in zip(self.demands, rates, strict=True)
         ]
 
 
@@ -335,7 +336,7 @@ def _by_deviation(problem: _Problem, routing: Routing | None, method: str) -> _F
             )[0]
             if begun_again.share < 1.0:  # the classic phase 1 may be too slow to fill the network
                 admitted = [
-                    demand._replace(rate_bps=demand.rate_bps * begun_again.share)
+                    demand._replace(rate_bps=counted(demand.rate_bps * begun_again.share))
                     for demand in admitted
                 ]
             routing = begun_again.routing

@@ -90,7 +90,11 @@ def test_kappa_may_differ_from_link_to_link():
         solve(network, [], delay=Bpr(), method="interior point")
 
 
-@given(st.floats(0.0, 3.0), st.sampled_from(METHODS), st.sampled_from(ROADS))
+@given(
+    st.integers(0, 300).map(lambda percent: percent / 100),
+    st.sampled_from(METHODS),
+    st.sampled_from(ROADS),
+)
 @settings(deadline=None)
 def test_roads_take_any_demand(load, method, delay):
     network = Network(

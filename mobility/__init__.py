@@ -23,6 +23,7 @@ What needs a package that takes long to import is in a module of its own: `mobil
 `mobility.geodesy` (charts) and `mobility.satellites` (orbits).
 """
 
+from mobility.association import Association, Reluctance, associations
 from mobility.coverage import (
     Contact,
     Contacts,
@@ -55,6 +56,7 @@ from mobility.trajectory import (
 
 __all__ = [
     "Area",
+    "Association",
     "Between",
     "Contact",
     "Contacts",
@@ -65,10 +67,12 @@ __all__ = [
     "Orbit",
     "Path",
     "Racetrack",
+    "Reluctance",
     "Straight",
     "Together",
     "Trajectory",
     "Vector",
+    "associations",
     "contact_schedule",
     "distance_m",
     "gauss_markov",

@@ -201,6 +201,30 @@ class Traffic:
         check(self, "traffic.")
 
 
+class Handover(NamedTuple):
+    """A station changing the access that it uses besides, or instead of, the first satellite.
+
+    With a single path it hands over from one to the other. With several paths, its radio leaves
+    the one where that is an access point, joins the other where that is one, and the paths over
+    satellites stay.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds of run time. A station in range from the start hands over at 0 s.
+    station : str
+        Who.
+    before, after : str
+        Names of two access points, or of the first satellite where the radio has none (empty in a
+        scenario without satellites).
+    """
+
+    time_s: float
+    station: str
+    before: str
+    after: str
+
+
 class CoverageChange(NamedTuple):
     """A station coming into range of an access point, or leaving it.
 
@@ -251,6 +275,9 @@ class Scenario:
     prediction : str
         "none", or "mobility": stations and controller know when access changes, and under ``fdm``
         leave a path before it goes.
+    reluctance : mobility.Reluctance, optional
+        When the one radio of a station changes to an access point that is nearer than its own.
+        Without any it keeps its own until that is lost.
     reference_goodput_bps : mapping of str to float
         Protocol to the average throughput the source reports; may be empty.
     reference : str
@@ -276,6 +303,7 @@ class Scenario:
     snap_length_bytes: int
     queue_discipline: str = "codel"
     prediction: str = "none"
+    reluctance: mobility.Reluctance | None = None
     reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
 
@@ -294,6 +322,37 @@ class Scenario:
             )
         ]
         return tuple(sorted(changes))
+
+    @property
+    def home(self) -> str:
+        """Name of the access that every station starts on: the first satellite, if there is one."""
+        return self.satellites[0].name if self.satellites else ""
+
+    def handovers(self) -> tuple[Handover, ...]:
+        """Return which access every station changes to and when, in order of time.
+
+        A station has one radio, so it uses one access point at a time:
+        `mobility.associations` says which.
+        """
+        found = []
+        for station in self.stations:
+            used, since_s = self.home, 0.0
+            for each in mobility.associations(
+                station.trajectory,
+                [access_point.trajectory for access_point in self.access_points],
+                [access_point.range_m for access_point in self.access_points],
+                self.duration_s,
+                self.reluctance,
+            ):
+                if each.start_s > since_s and used != self.home:
+                    found.append(Handover(since_s, station.name, used, self.home))
+                    used = self.home
+                after = self.access_points[each.access_point].name
+                found.append(Handover(each.start_s, station.name, used, after))
+                used, since_s = after, each.end_s
+            if used != self.home and since_s < self.duration_s:
+                found.append(Handover(since_s, station.name, used, self.home))
+        return tuple(sorted(found))
 
     def _check_names(self) -> None:
         names = [station.name for station in self.stations]

@@ -112,16 +112,9 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
         lines.append(commands.transfer_command(plan, transfer.user, server=True))
         lines.append(commands.transfer_command(plan, transfer.user, server=False))
     lines.append("# movement")
-    access = {station: interfaces[0].relay for station, interfaces in plan.stations.items()}
-    for change in scenario.coverage():
+    for change in scenario.handovers():
         lines.append(f"# {change.time_s:.3f} s")
-        station, access_point = change.station, change.access_point
-        if change.entering:
-            lines += commands.enter_range(plan, station, access[station], access_point)
-            access[station] = access_point
-        else:
-            lines += commands.leave_range(plan, station, access_point)
-            access[station] = plan.stations[station][0].relay
+        lines += commands.change_access(plan, change.station, change.before, change.after)
     lines.append("# end of the traffic")
     lines += commands.hold_commands(plan)
     lines.append(commands.release_command(plan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 import mobility
 from mobility.steps import Steps
-from scenarios import AccessPoint, Satellite, Scenario
+from scenarios import AccessPoint, Handover, Satellite, Scenario
 
 
 class Reach(NamedTuple):
@@ -29,28 +30,6 @@ class Reach(NamedTuple):
     end_s: float
 
 
-class Handover(NamedTuple):
-    """The instant at which a station with a single path changes its access.
-
-    With several paths, it gains or loses the path over the access point then, and keeps the
-    others.
-
-    Attributes
-    ----------
-    time_s : float
-        Seconds of run time.
-    station : str
-        Who.
-    before, after : str
-        Names of the two accesses.
-    """
-
-    time_s: float
-    station: str
-    before: str
-    after: str
-
-
 @dataclass(frozen=True)
 class Forecast:
     """What is known of a scenario before it runs.
@@ -61,34 +40,26 @@ class Forecast:
         The scenario.
     reaches : tuple of Reach
         By station, access point and time; satellites are left out, as they are always there.
+    uses : tuple of Reach
+        What each station uses if it has a single path, by station and time.
     handovers : tuple of Handover
-        In order of time.
+        In order of time; access that a station has from the start is left out.
     """
 
     scenario: Scenario
     reaches: tuple[Reach, ...]
+    uses: tuple[Reach, ...]
     handovers: tuple[Handover, ...]
 
     def access_at(self, station: str) -> list[Reach]:
         """Return what a station with a single path uses from when to when."""
-        home = _home(self.scenario)
-        used, since_s, access = [], 0.0, home
-        reached = [each for each in self.reaches if each.station == station]
-        begun = [each.access for each in reached if each.start_s <= 0.0]
-        access = begun[-1] if begun else home
-        for change in self.handovers:
-            if change.station == station:
-                used.append(Reach(station, access, since_s, change.time_s))
-                since_s, access = change.time_s, change.after
-        used.append(Reach(station, access, since_s, self.scenario.duration_s))
-        return used
+        return [used for used in self.uses if used.station == station]
 
     def users(self, access: str) -> Steps:
-        """Return how many stations can use an access over time."""
-        stations = len(self.scenario.stations)
+        """Return how many stations use an access over time, if they have several paths."""
         if access in {satellite.name for satellite in self.scenario.satellites}:
-            return Steps(np.zeros(1), np.full(1, float(stations)))
-        mine = [each for each in self.reaches if each.access == access]
+            return Steps(np.zeros(1), np.full(1, float(len(self.scenario.stations))))
+        mine = [each for each in self.uses if each.access == access]
         starts = np.sort([each.start_s for each in mine])
         ends = np.sort([each.end_s for each in mine])
         times = np.unique(np.concatenate([[0.0], starts, ends]))
@@ -108,11 +79,7 @@ class Forecast:
 
 
 def forecast(scenario: Scenario) -> Forecast:
-    """Return what will happen in a scenario; times of handover are exact.
-
-    A station with a single path uses the access point whose range it entered last, and without
-    any the first satellite.
-    """
+    """Return what will happen in a scenario; times of handover are exact."""
     access_points = scenario.access_points
     contacts = mobility.contact_schedule(
         [station.trajectory for station in scenario.stations],
@@ -128,35 +95,24 @@ def forecast(scenario: Scenario) -> Forecast:
             contacts.node, contacts.access_point, contacts.start_s, contacts.end_s, strict=True
         )
     )
-    changes = [
-        change
+    handovers = scenario.handovers()
+    uses = tuple(
+        used
         for station in scenario.stations
-        for change in _handovers(
+        for used in _uses(
             station.name,
-            [each for each in reaches if each.station == station.name],
-            _home(scenario),
-            scenario.duration_s,
+            [change for change in handovers if change.station == station.name],
+            scenario,
         )
-    ]
-    return Forecast(scenario, reaches, tuple(sorted(changes)))
+    )
+    changes = tuple(change for change in handovers if change.time_s > 0.0)
+    return Forecast(scenario, reaches, uses, changes)
 
 
-def _handovers(station: str, reaches: list[Reach], home: str, until_s: float) -> list[Handover]:
-    events = [(each.start_s, True, each.access) for each in reaches]
-    events += [(each.end_s, False, each.access) for each in reaches if each.end_s < until_s]
-    entered: list[str] = []
-    changes = []
-    for time_s, entering, access in sorted(events):
-        before = entered[-1] if entered else home
-        if entering:
-            entered.append(access)
-        else:
-            entered.remove(access)
-        after = entered[-1] if entered else home
-        if after != before and time_s > 0.0:
-            changes.append(Handover(time_s, station, before, after))
-    return changes
-
-
-def _home(scenario: Scenario) -> str:
-    return scenario.satellites[0].name if scenario.satellites else ""
+def _uses(station: str, handovers: list[Handover], scenario: Scenario) -> Iterator[Reach]:
+    since_s, access = 0.0, scenario.home
+    for change in handovers:
+        if change.time_s > since_s:
+            yield Reach(station, access, since_s, change.time_s)
+        since_s, access = change.time_s, change.after
+    yield Reach(station, access, since_s, scenario.duration_s)

@@ -1,7 +1,7 @@
 """A scenario at one moment: what the controller would solve then, and where the nodes are. Pure.
 
 Nothing is said twice here: the network is the emulation's plan, what is attached follows from the
-scenario's coverage as in a run, and the problem is the controller's own.
+scenario's handovers as in a run, and the problem is the controller's own.
 """
 
 from __future__ import annotations
@@ -101,10 +101,13 @@ def _view(network: ControlledNetwork, scenario: Scenario, time_s: float) -> View
     view = View()
     for datapath in network.datapaths:
         view = view.apply(DatapathConnected(datapath.dpid), network, time_s)
-    for change in scenario.coverage():
+    radios = {access_point.name for access_point in scenario.access_points}
+    for change in scenario.handovers():
         if change.time_s <= time_s:
-            event = AssociationChanged(change.station, change.access_point, change.entering)
-            view = view.apply(event, network, change.time_s)
+            for place, joined in ((change.before, False), (change.after, True)):
+                if place in radios:
+                    event = AssociationChanged(change.station, place, joined)
+                    view = view.apply(event, network, change.time_s)
     return view
 
 

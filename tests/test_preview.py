@@ -11,8 +11,9 @@ from PIL import Image
 
 import mobility
 import scenarios
+from scenarios import Handover
 from tactical import cli, preview
-from tactical.forecast import Handover, Reach, forecast
+from tactical.forecast import Reach, forecast
 
 WALK = scenarios.load("random-walk").build(seed=3)
 DIRECT = scenarios.load("direct-move").build(seed=0)
@@ -33,20 +34,28 @@ def crossing(*access_points):
     )
 
 
-def test_a_single_path_follows_the_last_range_that_was_entered():
+def test_a_single_path_keeps_its_access_point_until_that_is_lost():
     what = forecast(crossing(("a", 300.0, 200.0), ("b", 500.0, 150.0)))
     assert what.reaches == (Reach("ship", "a", 10.0, 50.0), Reach("ship", "b", 35.0, 65.0))
     assert what.handovers == (
         Handover(10.0, "ship", "satcom", "a"),
-        Handover(35.0, "ship", "a", "b"),
+        Handover(50.0, "ship", "a", "b"),
         Handover(65.0, "ship", "b", "satcom"),
     )
     assert what.access_at("ship") == [
         Reach("ship", "satcom", 0.0, 10.0),
-        Reach("ship", "a", 10.0, 35.0),
-        Reach("ship", "b", 35.0, 65.0),
+        Reach("ship", "a", 10.0, 50.0),
+        Reach("ship", "b", 50.0, 65.0),
         Reach("ship", "satcom", 65.0, 100.0),
     ]
+
+
+def test_one_radio_takes_a_share_of_one_access_point_at_a_time():
+    scenario = crossing(("a", 300.0, 200.0), ("b", 500.0, 150.0))
+    shares = [
+        forecast(scenario).share_bps(each).at([40.0, 55.0]) for each in scenario.access_points
+    ]
+    assert [share.tolist() for share in shares] == [[1e6, 0.0], [0.0, 1e6]]
 
 
 def test_a_ship_that_starts_and_ends_in_range_makes_no_handover_there():
@@ -55,7 +64,7 @@ def test_a_ship_that_starts_and_ends_in_range_makes_no_handover_there():
     assert what.access_at("ship") == [Reach("ship", "a", 0.0, 100.0)]
 
 
-def test_handovers_are_the_changes_of_coverage_that_the_emulation_follows():
+def test_with_one_access_point_handovers_are_the_changes_of_coverage():
     changes = [change for change in WALK.coverage() if change.time_s > 0.0]
     assert [(each.time_s, each.station) for each in forecast(WALK).handovers] == [
         (change.time_s, change.station) for change in changes

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the parameters with units and bounds, and when ships come into range."""
+    """Print the parameters with units and bounds, and when ships reach which access point."""
     experiment = load(options)
     scenario = experiment.build(options.seed)
     check_layout(scenario)
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
                 }
                 for change in changes
             ],
+            "handovers": [change._asdict() for change in scenario.handovers()],
         }
         print_json(document)
         return 0
@@ -53,6 +54,12 @@ def run(options: argparse.Namespace) -> int:
     for change in changes:
         verb = "enters" if change.entering else "leaves"
         print(f"At {change.time_s:g} s {change.station} {verb} the range of {change.access_point}.")
+    radios = {access_point.name for access_point in scenario.access_points}
+    for move in scenario.handovers():
+        if move.before in radios and move.after in radios:
+            print(
+                f"At {move.time_s:g} s {move.station} changes from {move.before} to {move.after}."
+            )
     return 0
 
 

@@ -149,54 +149,54 @@ def start_access(plan: Plan, station: str) -> list[Command]:
         if plan.multipath or interface is plan.stations[station][0]:
             steps += interface_up(plan, interface)
         if plan.multipath and not interface.wireless:
-            steps.append(endpoint_added(plan, interface))
+            steps.append(endpoint_added(plan, interface, interface.relay))
     return steps
 
 
-def enter_range(plan: Plan, station: str, before: str, access_point: str) -> list[Command]:
-    """Join an access point; `before` is the relay that the station used last.
+def change_access(plan: Plan, station: str, before: str, after: str) -> list[Command]:
+    """Leave the relay `before` and join `after`; one of them or both are access points.
 
-    Under MPTCP the old access stays, and an endpoint is added so that the kernel opens a subflow.
-    A station of one path leaves the old access first and takes its address along.
+    Under MPTCP the satellites stay. The endpoint of a lost access point is removed at once, so
+    that the kernel sends elsewhere what its subflow had not delivered; one is added for an access
+    point that was joined, so that the kernel opens a subflow.
+
+    A station of one path leaves the old access first and takes its address along. From one access
+    point to another it stays where it is, on the radio, and so do the routes.
     """
-    interface = plan.station_interface(station, access_point)
-    join = associate(plan, interface, access_point)
-    if plan.multipath:
-        return [*join, endpoint_added(plan, interface)]
-    old = plan.station_interface(station, before)
-    return [*interface_down(old), *join, *interface_up(plan, interface)]
+    old, new = (plan.station_interface(station, relay) for relay in (before, after))
+    steps = []
+    if old.wireless:
+        steps.append(dissociate(old))
+        if plan.multipath:
+            steps.append(endpoint_removed(plan, old, before))
+    if not plan.multipath and old is not new:
+        steps += interface_down(old)
+    if new.wireless:
+        steps += associate(plan, new, after)
+        if plan.multipath:
+            steps.append(endpoint_added(plan, new, after))
+    if not plan.multipath and old is not new:
+        steps += interface_up(plan, new)
+    return steps
 
 
-def leave_range(plan: Plan, station: str, access_point: str) -> list[Command]:
-    """Leave an access point.
-
-    Under MPTCP the endpoint is removed at once, so that the kernel sends elsewhere what its
-    subflow had not delivered.  A station of one path goes back to its first interface.
-    """
-    interface = plan.station_interface(station, access_point)
-    if plan.multipath:
-        return [dissociate(interface), endpoint_removed(plan, interface)]
-    home = plan.stations[station][0]
-    return [dissociate(interface), *interface_down(interface), *interface_up(plan, home)]
-
-
-def endpoint_added(plan: Plan, interface: HostInterface) -> Command:
+def endpoint_added(plan: Plan, interface: HostInterface, relay: str) -> Command:
     """Let the kernel's path manager open subflows from this interface."""
-    number = str(_number(plan, interface))
-    endpoint = (interface.address, "dev", interface.name, "id", number, "subflow")
+    endpoint = (interface.address, "dev", interface.name, "id", _endpoint(plan, relay), "subflow")
     return Command(("ip", "mptcp", "endpoint", "add", *endpoint), interface.node)
 
 
-def endpoint_backup(plan: Plan, interface: HostInterface) -> Command:
+def endpoint_backup(plan: Plan, interface: HostInterface, relay: str) -> Command:
     """Send nothing new over the interface's subflows, while another one works (MP_PRIO)."""
-    number = str(_number(plan, interface))
-    return Command(("ip", "mptcp", "endpoint", "change", "id", number, "backup"), interface.node)
+    identifier = _endpoint(plan, relay)
+    argv = ("ip", "mptcp", "endpoint", "change", "id", identifier, "backup")
+    return Command(argv, interface.node)
 
 
-def endpoint_removed(plan: Plan, interface: HostInterface) -> Command:
+def endpoint_removed(plan: Plan, interface: HostInterface, relay: str) -> Command:
     """Close the interface's subflows at once; the kernel sends what they carried elsewhere."""
-    number = str(_number(plan, interface))
-    return Command(("ip", "mptcp", "endpoint", "delete", "id", number), interface.node)
+    argv = ("ip", "mptcp", "endpoint", "delete", "id", _endpoint(plan, relay))
+    return Command(argv, interface.node)
 
 
 def interface_down(interface: HostInterface) -> list[Command]:
@@ -335,3 +335,13 @@ def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:
 
 def _number(plan: Plan, interface: HostInterface) -> int:
     return 1 + [i.name for i in plan.stations[interface.node]].index(interface.name)
+
+
+def _endpoint(plan: Plan, relay: str) -> str:
+    """Address identifier of the endpoint by which any station reaches a relay.
+
+    The radio has one for each access point: the REMOVE_ADDR of the access point that was left goes
+    the slow way over a satellite, and closes every subflow of its identifier when it comes
+    (RFC 8684, 3.4.2), long after the next access point has been joined.
+    """
+    return str(1 + [uplink.relay for uplink in plan.uplinks].index(relay))

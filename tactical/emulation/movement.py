@@ -1,13 +1,14 @@
 """Makes the network follow the ships: associations and handovers at the scheduled moments.
 
-The schedule is exact and known in advance (:meth:`scenarios.Scenario.coverage`); this module
-waits for each moment and does what a station would do then:
+The schedule is exact and known in advance (:meth:`scenarios.Scenario.handovers`); this module
+waits for each moment and does what a station would do then
+(:func:`tactical.emulation.commands.change_access`):
 
 * under ``sptcp`` a station has one address.  It leaves the old access first, then joins the new
   one with the same address (break-before-make);
-* under MPTCP the old access stays.  A new association adds an endpoint, so that the kernel
+* under MPTCP the satellites stay.  A new association adds an endpoint, so that the kernel
   opens a subflow; a lost association removes it, so that the kernel sends at once elsewhere
-  what that subflow had not delivered;
+  what that subflow had not delivered.  The radio leaves one access point before it joins another;
 * under ``fdm`` with prediction, station and controller know of a change beforehand: the station
   makes a subflow a backup before it loses it, and what is under way arrives.
 """
@@ -20,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from scenarios import AccessPoint, CoverageChange, Scenario, Station
+from scenarios import AccessPoint, Handover, Scenario, Station
 
 from . import commands
 from .control import ControllerProcess
@@ -45,15 +46,14 @@ class Movement:
         self._events = events
         self._predicting = network.plan.protocol == "fdm" and scenario.prediction == "mobility"
         self._over = threading.Event()
-        self._access = {
-            station: interfaces[0].relay for station, interfaces in network.plan.stations.items()
-        }
+        self._access_points = {access_point.name for access_point in scenario.access_points}
+        self._handovers = scenario.handovers()
 
     def start_position(self) -> None:
         """Bring up the access that every station has before traffic starts."""
         for station in self._network.plan.stations:
             self._network.run_all(commands.start_access(self._network.plan, station))
-        for change in self._scenario.coverage():
+        for change in self._handovers:
             if change.time_s <= 0:
                 self._change(change)
 
@@ -95,7 +95,7 @@ class Movement:
         return not self._over.wait(max(0.0, time_s - self._events.now_s))
 
     def _follow_station(self, station: str) -> None:
-        for change in self._scenario.coverage():
+        for change in self._handovers:
             if change.station == station and change.time_s > 0:
                 if self._predicting and not self._prepare(change):
                     return
@@ -103,18 +103,24 @@ class Movement:
                     return
                 self._change(change)
 
-    def _prepare(self, change: CoverageChange) -> bool:
+    def _prepare(self, change: Handover) -> bool:
         """Tell of a change before it comes; False if the movement is over before that."""
-        station, place = change.station, change.access_point
-        left_s = change.time_s - self._events.now_s
-        self._controller.expect(station, place, change.entering, max(0.0, left_s))
-        if not change.entering:
+        left_s = max(0.0, change.time_s - self._events.now_s)
+        for place, joined in self._radio_changes(change):
+            self._controller.expect(change.station, place, joined, left_s)
+        if change.before in self._access_points:
             if not self._wait_until(change.time_s - LEAD_TIME_S):
                 return False
-            interface = self._network.plan.station_interface(station, place)
-            self._network.run(commands.endpoint_backup(self._network.plan, interface))
-            self._events.write("subflow_backup", station, interface=interface.name)
+            plan = self._network.plan
+            interface = plan.station_interface(change.station, change.before)
+            self._network.run(commands.endpoint_backup(plan, interface, change.before))
+            self._events.write("subflow_backup", change.station, interface=interface.name)
         return True
+
+    def _radio_changes(self, change: Handover) -> list[tuple[str, bool]]:
+        """The access points that a change is about, and whether they are joined."""
+        both = ((change.before, False), (change.after, True))
+        return [(place, joined) for place, joined in both if place in self._access_points]
 
     def _write_positions(self, time_s: float) -> None:
         nodes: list[Station | AccessPoint] = [*self._scenario.stations]
@@ -123,32 +129,20 @@ class Movement:
             east, north, up = (float(x) for x in node.trajectory.position(time_s)[0])
             self._events.write("position", node.name, east_m=east, north_m=north, up_m=up)
 
-    def _change(self, change: CoverageChange) -> None:
-        if change.entering:
-            self._enter(change.station, change.access_point)
-        else:
-            self._leave(change.station, change.access_point)
-
-    def _enter(self, station: str, access_point: str) -> None:
-        before = self._access[station]
-        self._handover(station, before, access_point, "begin")
-        self._association(station, access_point, "associating")
+    def _change(self, change: Handover) -> None:
         plan = self._network.plan
-        self._network.run_all(commands.enter_range(plan, station, before, access_point))
-        self._association(station, access_point, "associated")
-        self._controller.report(station, access_point, True)
-        self._access[station] = access_point
-        self._handover(station, before, access_point, "end")
-
-    def _leave(self, station: str, access_point: str) -> None:
-        home = self._network.plan.stations[station][0].relay
-        self._handover(station, access_point, home, "begin")
-        self._association(station, access_point, "dissociating")
-        self._network.run_all(commands.leave_range(self._network.plan, station, access_point))
-        self._association(station, access_point, "dissociated")
-        self._controller.report(station, access_point, False)
-        self._access[station] = home
-        self._handover(station, access_point, home, "end")
+        radio = self._radio_changes(change)
+        self._handover(change, "begin")
+        for place, joined in radio:
+            self._association(change.station, place, "associating" if joined else "dissociating")
+        # One batch: every process that is started makes the interruption longer.
+        self._network.run_all(
+            commands.change_access(plan, change.station, change.before, change.after)
+        )
+        for place, joined in radio:
+            self._association(change.station, place, "associated" if joined else "dissociated")
+            self._controller.report(change.station, place, joined)
+        self._handover(change, "end")
 
     def _association(self, station: str, access_point: str, state: str) -> None:
         interface = self._network.plan.station_interface(station, access_point).name
@@ -156,5 +150,6 @@ class Movement:
             "association", station, access_point=access_point, interface=interface, state=state
         )
 
-    def _handover(self, station: str, before: str, after: str, phase: str) -> None:
-        self._events.write("handover", station, **{"from": before, "to": after, "phase": phase})
+    def _handover(self, change: Handover, phase: str) -> None:
+        ends = {"from": change.before, "to": change.after}
+        self._events.write("handover", change.station, **ends, phase=phase)

@@ -1,5 +1,7 @@
 """Rules that the commands must obey whatever the scenario; each was a fault once somewhere."""
 
+import dataclasses
+
 import pytest
 
 import scenarios
@@ -89,13 +91,73 @@ def test_single_path_has_no_endpoints_rules_or_limits() -> None:
     assert "mptcpize" not in commands.transfer_command(plan, "ship1", server=False).argv
 
 
-def test_endpoint_is_removed_under_the_number_it_was_added_with() -> None:
-    plan = plan_of("mptcp")
-    wireless = plan.stations["ship2"][1]
-    added = commands.endpoint_added(plan, wireless).argv
-    removed = commands.endpoint_removed(plan, wireless).argv
-    assert added[added.index("id") + 1] == removed[removed.index("id") + 1]
-    assert wireless.address in added
+def two_access_points(protocol: str) -> Plan:
+    """Direct move with two satellites, and a second access point behind the first."""
+    scenario = scenarios.load("direct-move").build(1)
+    (satellite,), (uav,) = scenario.satellites, scenario.access_points
+    both = (uav, dataclasses.replace(uav, name="coast", channel=6))
+    satellites = (satellite, dataclasses.replace(satellite, name="leo"))
+    return make_plan(
+        dataclasses.replace(scenario, satellites=satellites, access_points=both), protocol
+    )
+
+
+CHANGES = [("satcom", "uav"), ("uav", "coast"), ("coast", "satcom")]
+
+
+def change(plan: Plan, before: str, after: str) -> list[str]:
+    found = commands.change_access(plan, "ship2", before, after)
+    assert all(command.node == "ship2" for command in found)
+    return [" ".join(command.argv) for command in found]
+
+
+@pytest.mark.parametrize("protocol", ["mptcp", "fdm"])
+def test_endpoint_is_removed_under_the_number_it_was_added_with(protocol: str) -> None:
+    plan = two_access_points(protocol)
+    wireless = plan.stations["ship2"][2]
+    open_endpoints: set[str] = set()
+    for before, after in CHANGES:
+        for line in change(plan, before, after):
+            if "endpoint add" in line:
+                assert f"add {wireless.address} dev ship2-wlan0 id " in line
+                open_endpoints.add(line.split(" id ")[1].split()[0])
+                assert len(open_endpoints) == 1, "the radio has one at a time"
+            elif "endpoint delete" in line:
+                open_endpoints.remove(line.split(" id ")[1])
+    assert not open_endpoints
+
+
+def test_what_is_told_of_an_access_point_that_was_left_does_not_close_the_next_one() -> None:
+    plan = two_access_points("mptcp")
+    lines = [line for line in change(plan, "uav", "coast") if "endpoint" in line]
+    removed, added = (line.split(" id ")[1].split()[0] for line in lines)
+    wired = {
+        str(command.argv[command.argv.index("id") + 1])
+        for command in commands.start_access(plan, "ship2")
+        if "endpoint" in command.argv
+    }
+    assert len(wired) == 2
+    assert len({removed, added, *wired}) == 4
+
+
+@pytest.mark.parametrize("protocol", scenarios.PROTOCOLS)
+def test_an_access_point_is_left_before_the_next_one_is_joined(protocol: str) -> None:
+    lines = change(two_access_points(protocol), "uav", "coast")
+    left = lines.index("iw dev ship2-wlan0 disconnect")
+    (joined,) = [n for n, line in enumerate(lines) if "connect -w coast 2437" in line]
+    assert left < joined
+
+
+def test_a_single_path_keeps_address_and_routes_on_its_radio() -> None:
+    plan = two_access_points("sptcp")
+    configured = [line for line in change(plan, "uav", "coast") if "address" in line]
+    assert configured == []
+    for before, after in (CHANGES[0], CHANGES[2]):
+        lines = change(plan, before, after)
+        old, new = (plan.station_interface("ship2", relay).name for relay in (before, after))
+        down = lines.index(f"ip link set {old} down")
+        up = lines.index(f"ip address replace {plan.stations['ship2'][0].address}/32 dev {new}")
+        assert down < up, "never on two interfaces at once"
 
 
 def test_offloads_are_off_wherever_packets_are_counted() -> None:

@@ -294,6 +294,8 @@ def evened(
     network: Network, demands: Sequence[Demand], terms: Terms, routing: Routing, gap: float
 ) -> Routing | None:
     """Return an answer of another method with the split of `fdm.entropy`, None where not found."""
+    if len(network.links) + sum(map(len, routing)) > _FAIR:
+        return None
     problem = compact(network, demands, terms)
     columns = columns_of([tuple(routing[number].items()) for number in problem.order.tolist()])
     finished = _loops().finish(

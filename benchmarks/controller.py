@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,32 +146,29 @@ def report(assignments: list[dict[str, Any]], what: str) -> None:
 def takeover(directory: Path) -> None:
     """Kill a master, and see how long the standby takes."""
     described, ports = wired(network(3, 4)), [free_port(), free_port()]
-    switches = OpenVSwitch(directory)
-    try:
+    with ExitStack() as stack:
+        switches = OpenVSwitch(directory)
+        stack.callback(switches.stop)
         switches.build(described, ports)
-        running = [
-            served(described, directory, switches.ovsdb, ports[0], "--role", "elected"),
-        ]
-        running[0].wait_for("assignment")
-        times = []
+
+        def start(port: int) -> RunningController:
+            one = served(described, directory, switches.ovsdb, port, "--role", "elected")
+            stack.callback(one.stop)
+            return one
+
+        master, times = start(ports[0]), []
+        master.wait_for("assignment")
         for number in range(1, 6):
-            standby = served(
-                described, directory, switches.ovsdb, ports[number % 2], "--role", "elected"
-            )
+            standby = start(ports[number % 2])
             wait_for(lambda one=standby: one.of_kind("sample"), "the standby to be connected")
             killed_s = time.monotonic()
-            running[-1].kill()
-            standby.wait_for("role", role="master")
+            master.kill()
             times.append(standby.wait_for("solve")["t_mono_s"] - killed_s)
-            running.append(standby)
-        for one in running:
-            one.stop()
-        print(
-            f"takeover: median {1e3 * statistics.median(times):.0f} ms, "
-            f"worst {1e3 * max(times):.0f} ms of {len(times)}"
-        )
-    finally:
-        switches.stop()
+            master = standby
+    print(
+        f"takeover: median {1e3 * statistics.median(times):.0f} ms, "
+        f"worst {1e3 * max(times):.0f} ms of {len(times)}"
+    )
 
 
 def main() -> int:

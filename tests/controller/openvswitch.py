@@ -57,12 +57,17 @@ class OpenVSwitch:
         self.environment = {**os.environ, "OVS_RUNDIR": str(directory)}
         self.ovsdb = f"unix:{directory / 'db.sock'}"
         self._command("ovsdb-tool", "create", str(directory / "conf.db"), str(SCHEMA))
+        self._switch: subprocess.Popen[bytes] | None = None
         self._database = self._start_database()
-        self.vsctl("--no-wait", "init")
-        self._switch = self._start(
-            "ovs-vswitchd", self.ovsdb, "--enable-dummy=override", "--disable-system"
-        )
-        self.vsctl("show")
+        try:
+            self.vsctl("--no-wait", "init")
+            self._switch = self._start(
+                "ovs-vswitchd", self.ovsdb, "--enable-dummy=override", "--disable-system"
+            )
+            self.vsctl("show")
+        except BaseException:
+            self.stop()
+            raise
 
     def _start_database(self) -> subprocess.Popen[bytes]:
         path = self.directory / "db.sock"
@@ -88,9 +93,9 @@ class OpenVSwitch:
     def stop(self) -> None:
         """End both."""
         for process in (self._switch, self._database):
-            process.terminate()
-        for process in (self._switch, self._database):
-            process.wait(10)
+            if process is not None:
+                process.terminate()
+                process.wait(10)
 
     def restart_database(self) -> None:
         """End ovsdb-server at once, and start another on the same file."""

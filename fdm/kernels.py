@@ -942,7 +942,7 @@ def optimise(
                 now += length[e] * f[e]
                 room += length[e] * c[e]
                 fullest = max(fullest, f[e] / c[e])
-        relative = max(0.0, (now - best) / now) if now > 0.0 else 0.0
+        relative, raised = max(0.0, (now - best) / now) if now > 0.0 else 0.0, False
         if family != 2 and room < fitting * best:
             fitting = room / best
             proof[:] = length
@@ -951,19 +951,23 @@ def optimise(
                 done = 1
                 break
             if family != 2 and number < len(edges) - 1 and relative < 0.1:
-                number = len(edges) - 1
-                continue
+                number, raised = len(edges) - 1, True
         else:
             if fitting < 1.0 - 1e-9:
                 done = 1
                 break
             # In force only where links overflow: a rough answer is enough to go on from.
             if number < len(edges) - 1 and relative <= 0.02:
-                number += 1
-                continue
-            if number == len(edges) - 1 and relative <= gap:
+                number, raised = number + 1, True
+            elif number == len(edges) - 1 and relative <= gap:
                 done = 1
                 break
+        if raised:  # the paths will do; looking for others takes longest on large networks
+            r = edges[number]
+            for e in range(links):
+                if c[e] > 0.0:
+                    length[e] = slope(family, a[e], lin[e], c[e], beta, r, f[e])
+                    bend[e] = curvature(family, a[e], c[e], beta, r, f[e])
         if relative < 0.5 * lowest:
             lowest, patience, extra = relative, 0, 1
         else:

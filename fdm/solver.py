@@ -330,6 +330,11 @@ def _by_deviation(problem: _Problem, routing: Routing | None, method: str) -> _F
         load = utilisation(network, link_flows(network, routing))
         share = begun.share * problem.capacity_share / load
         admitted = problem.admitted(share)
+        if not any(demand.rate_bps > 0.0 for demand in admitted):
+            nothing: Routing = [{} for _ in admitted]
+            return _Found(
+                nothing, admitted, False, begun.iterations, METHODS[1], begun.bound, begun.proof
+            )
         if problem.admission == "max-min":
             begun_again = _begin(
                 network, admitted, delay, None, gap, iterations, method if interior else METHODS[1]

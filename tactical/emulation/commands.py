@@ -26,6 +26,8 @@ The kernel's own 4 MiB hold half a minute of what two users send over 1 Mbit/s, 
 had to hand over to such a link would see its data arrive that much later.
 """
 
+ASSOCIATION_TRIES = 5
+
 DATA_DSCP = 1
 """Marks iperf3's data connection, and so tells it from its control connection.
 
@@ -127,13 +129,26 @@ def interface_up(plan: Plan, interface: HostInterface) -> list[Command]:
 
 
 def associate(plan: Plan, interface: HostInterface, access_point: str) -> list[Command]:
-    """Join an access point; the second command ends when that has happened or failed (iw(8))."""
+    """Join an access point; the second command ends when that has happened or failed (iw(8)).
+
+    ``iw connect -w`` also ends well when authentication was lost on the way, as it may be while
+    another station scans; so the link is looked at, and it is tried again.
+    """
     radio = plan.radio(access_point)
-    target = (radio.ssid, str(radio.frequency_mhz), radio.bssid)
-    connect = ("iw", "dev", interface.name, "connect", "-w", *target)
+    name = interface.name
+    connect = shlex.join(
+        ["iw", "dev", name, "connect", "-w", radio.ssid, str(radio.frequency_mhz), radio.bssid]
+    )
+    script = (
+        f"for try in $(seq {ASSOCIATION_TRIES}); do "
+        f"said=$({connect} 2>&1); "
+        f"iw dev {name} link | grep -q '^Connected to {radio.bssid}' && exit 0; "
+        f"iw dev {name} disconnect; done; "
+        f'echo "no association with {access_point} in {ASSOCIATION_TRIES} tries: $said" >&2; exit 1'
+    )
     return [
-        Command(("ip", "link", "set", interface.name, "up"), interface.node),
-        Command(connect, interface.node),
+        Command(("ip", "link", "set", name, "up"), interface.node),
+        Command(("sh", "-c", script), interface.node),
     ]
 
 

@@ -30,7 +30,7 @@ _TOOLS: tuple[tuple[str, ...], ...] = (
     ("iperf3", "--version"),
     ("dumpcap", "--version"),
     ("mptcpize", "--help"),
-    ("sh", "-c", "true"),
+    ("sh", "-c", "seq 1 | grep -q 1"),
 )
 _PATIENCE_S = 1e5
 """Run time that loading a tool may seem to take."""

@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     argv += ["--runs-dir", str(runs_dir), "--json"]
     for override in OVERRIDES:
         argv += ["--set", override]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     results = {result["protocol"]: result for result in json.loads(done.stdout)}
     for directory in (runs_dir / "direct-move").iterdir():

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.contended import Contended
+from scenarios.convoy import Convoy
 from scenarios.direct_move import DirectMove
 from scenarios.errors import ScenarioError
 from scenarios.experiment import (
@@ -50,8 +51,16 @@ from scenarios.scenario import (
     Station,
     Traffic,
 )
+from scenarios.ship_to_shore import ShipToShore
 
-_SHIPPED: tuple[type[Experiment], ...] = (DirectMove, RandomWalk, LossySatcom, Contended)
+_SHIPPED: tuple[type[Experiment], ...] = (
+    DirectMove,
+    RandomWalk,
+    LossySatcom,
+    Contended,
+    ShipToShore,
+    Convoy,
+)
 
 EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in _SHIPPED}
 """The shipped experiments by name."""
@@ -151,6 +160,7 @@ __all__ = [
     "PROTOCOLS",
     "AccessPoint",
     "Contended",
+    "Convoy",
     "CoverageChange",
     "DirectMove",
     "Experiment",
@@ -163,6 +173,7 @@ __all__ = [
     "Satellite",
     "Scenario",
     "ScenarioError",
+    "ShipToShore",
     "Station",
     "Traffic",
     "describe",

@@ -3,10 +3,12 @@
 The defaults are those of `scenarios.direct_move.DirectMove`, which says where they come from.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import mobility
 from scenarios.parameters import Parameter
 from scenarios.scenario import (
     Block,
@@ -74,6 +76,11 @@ class Uav:
     ] = 300.0
     channel: Channel = 1
 
+    def half_chord_m(self, offset_m: float) -> float:
+        """Half of the way through its range, at sea level, of a track that passes beside it."""
+        closest_m = math.hypot(offset_m, self.altitude_m)
+        return math.sqrt((self.range_m - closest_m) * (self.range_m + closest_m))
+
     @property
     def backhaul(self) -> Link:
         """Its link to shore."""
@@ -101,6 +108,17 @@ class Ships:
         Parameter(unit="m", meaning="distance between neighbouring tracks", minimum=0, maximum=1e5),
     ] = 200.0
 
+    @property
+    def offsets_m(self) -> list[float]:
+        """Where their parallel tracks are, from the middle of them."""
+        middle = (self.count - 1) / 2
+        return [(number - middle) * self.spacing_m for number in range(self.count)]
+
+    @property
+    def outermost_m(self) -> float:
+        """How far the outermost track is from the middle."""
+        return max(self.offsets_m)
+
 
 @dataclass(frozen=True)
 class Load:
@@ -124,6 +142,38 @@ class Load:
             )
             for station in stations
         )
+
+
+@dataclass(frozen=True)
+class Association:
+    """When the radio of a ship changes to an access point that is nearer than its own.
+
+    Distances are compared as shares of the ranges (`mobility.Reluctance`).
+    """
+
+    ratio: Annotated[
+        float,
+        Parameter(
+            meaning="how many times nearer another access point must be, and how many times its "
+            "range one in use may be away",
+            minimum=1,
+            maximum=10,
+        ),
+    ] = 1.2
+    dwell_s: Annotated[
+        float,
+        Parameter(
+            unit="s",
+            meaning="how long the other must have been that much nearer",
+            minimum=0,
+            maximum=86_400,
+        ),
+    ] = 2.0
+
+    @property
+    def reluctance(self) -> mobility.Reluctance:
+        """The same, as a scenario takes it."""
+        return mobility.Reluctance(self.ratio, self.dwell_s)
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ class DirectMove(Experiment):
                 f"about the handover, not {self.entry_time_s:g}",
                 self.entry_time_s,
             )
-        nearest_m = math.hypot(max(self._offsets_m()), self.uav.altitude_m)
+        nearest_m = math.hypot(self.ships.outermost_m, self.uav.altitude_m)
         if self.uav.range_m <= nearest_m:
             raise ScenarioError(
                 "uav.range_m",
@@ -107,11 +107,8 @@ class DirectMove(Experiment):
     def build(self, seed: int) -> Scenario:
         hover = mobility.Fixed((0.0, 0.0, self.uav.altitude_m))
         stations = []
-        for number, offset_m in enumerate(self._offsets_m(), start=1):
-            closest_m = math.hypot(offset_m, self.uav.altitude_m)
-            half_chord_m = math.sqrt(
-                (self.uav.range_m - closest_m) * (self.uav.range_m + closest_m)
-            )
+        for number, offset_m in enumerate(self.ships.offsets_m, start=1):
+            half_chord_m = self.uav.half_chord_m(offset_m)
             start_m = -half_chord_m - self.ships.speed_mps * self.entry_time_s
             track = mobility.Straight((start_m, offset_m, 0.0), (self.ships.speed_mps, 0.0, 0.0))
             stations.append(Station(f"ship{number}", track))
@@ -135,7 +132,3 @@ class DirectMove(Experiment):
             reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS),
             reference=self.REFERENCE,
         )
-
-    def _offsets_m(self) -> list[float]:
-        middle = (self.ships.count - 1) / 2
-        return [(number - middle) * self.ships.spacing_m for number in range(self.ships.count)]

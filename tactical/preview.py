@@ -377,7 +377,7 @@ class _Page:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.set_xlabel("run time (s)")
         axes.set_ylabel("Mbit/s")
-        axes.set_title("Rate for each user, if those in range share evenly", pad=8)
+        axes.set_title("Rate for each user, if its users share it evenly", pad=8)
         axes.grid(axis="y", color="#e8e8e8", linewidth=0.6)
 
     def _title(self) -> None:

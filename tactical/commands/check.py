@@ -51,15 +51,22 @@ def run(options: argparse.Namespace) -> int:
     for row in rows:
         value = _number(row.value)
         print(f"  {row.key:<{keys}}  {value:>{values}}  {row.meaning}: {row.expected}")
-    for change in changes:
-        verb = "enters" if change.entering else "leaves"
-        print(f"At {change.time_s:g} s {change.station} {verb} the range of {change.access_point}.")
     radios = {access_point.name for access_point in scenario.access_points}
-    for move in scenario.handovers():
-        if move.before in radios and move.after in radios:
-            print(
-                f"At {move.time_s:g} s {move.station} changes from {move.before} to {move.after}."
-            )
+    said = [
+        (
+            change.time_s,
+            f"{change.station} {'enters' if change.entering else 'leaves'} the range of "
+            f"{change.access_point}",
+        )
+        for change in changes
+    ]
+    said += [
+        (move.time_s, f"{move.station} changes from {move.before} to {move.after}")
+        for move in scenario.handovers()
+        if {move.before, move.after} <= radios
+    ]
+    for time_s, what in sorted(said, key=lambda each: each[0]):
+        print(f"At {time_s:g} s {what}.")
     return 0
 
 

@@ -1,5 +1,6 @@
 """The parameters in the documentation are those of the code, and its error messages real."""
 
+import doctest
 import os
 import shutil
 import subprocess
@@ -21,6 +22,16 @@ def test_the_table_of_parameters_is_complete_and_current():
         line = f"| `{row.key}` | {value} | {row.unit} | {row.meaning} | {row.expected} |"
         assert line in PAGE
     assert PAGE.count("| `") == len(scenarios.describe(DirectMove()))
+
+
+def test_the_session_shown_is_what_happens():
+    done = doctest.testfile(str(ROOT / "docs" / "scenarios.md"), module_relative=False)
+    assert done.attempted and not done.failed
+
+
+def test_every_experiment_is_on_the_page():
+    for name in scenarios.EXPERIMENTS:
+        assert f"| {name} |" in PAGE or f"## {name}\n" in PAGE
 
 
 @pytest.mark.parametrize("option", ["satcom.delya_s=0.3", "satcom.delay_s=250ms"])
@@ -48,9 +59,9 @@ def with_patrol(tmp_path) -> Path:
     (tmp_path / "scenarios/patrol.py").write_text(module)
     listing = tmp_path / "scenarios/__init__.py"
     text = listing.read_text()
-    imported, named = [line for line in naming.splitlines() if line]
-    before = named.replace(", Patrol)", ")")
-    assert before in text.splitlines()
+    imported, _, named = naming.partition("\n\n")
+    before = named.replace("    Patrol,\n", "")
+    assert before in text
     listing.write_text(text.replace(before, f"{imported}\n{named}"))
     return tmp_path
 

@@ -24,6 +24,7 @@ from tactical.signals import Stopped, stopped_by_signals
 
 COMMANDS = (
     "doctor",
+    "calibrate",
     "scenarios",
     "check",
     "preview",

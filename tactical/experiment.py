@@ -30,6 +30,7 @@ from typing import Any
 import scenarios
 from scenarios import Experiment
 
+from .calibration import record
 from .emulation.__main__ import VIRTUAL_TIME
 from .emulation.plan import Plan, make_plan
 from .host.choice import choose
@@ -191,6 +192,8 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
     resolved = scenarios.to_toml(request.experiment, "scenario")
     (run_dir / "run.toml").write_text("\n".join(header) + "\n\n" + resolved)
     (run_dir / "plan.json").write_text(json.dumps(_plan_document(plan, scenario), indent=1) + "\n")
+    if (calibration := record.latest(machine)) is not None:
+        (run_dir / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
     _append_event(run_dir, "state", "run", state="defined")
 
 

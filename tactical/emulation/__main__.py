@@ -14,7 +14,8 @@ from types import FrameType
 VIRTUAL_TIME = "--virtual-time"
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Unwind, as a signal handler."""
     # The first signal unwinds; a second one must not cut the clearing away short.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -23,8 +24,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the given run directories; 0 if all are done, 1 if one failed, 130 if interrupted."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
     from .session import run_all
 
     virtual_time = arguments[:1] == [VIRTUAL_TIME]

@@ -114,7 +114,8 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
     lines.append("# movement")
     for change in scenario.handovers():
         lines.append(f"# {change.time_s:.3f} s")
-        lines += commands.change_access(plan, change.station, change.before, change.after)
+        lines += commands.leave_access(plan, change.station, change.before, change.after)
+        lines += commands.join_access(plan, change.station, change.before, change.after)
     lines.append("# end of the traffic")
     lines += commands.hold_commands(plan)
     lines.append(commands.release_command(plan))

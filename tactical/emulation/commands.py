@@ -168,30 +168,35 @@ def start_access(plan: Plan, station: str) -> list[Command]:
     return steps
 
 
-def change_access(plan: Plan, station: str, before: str, after: str) -> list[Command]:
-    """Leave the relay `before` and join `after`; one of them or both are access points.
+def leave_access(plan: Plan, station: str, before: str, after: str) -> list[Command]:
+    """Leave the relay `before`, in order to join `after`; nothing where both are used at once.
 
-    Under MPTCP the satellites stay. The endpoint of a lost access point is removed at once, so
-    that the kernel sends elsewhere what its subflow had not delivered; one is added for an access
-    point that was joined, so that the kernel opens a subflow.
-
-    A station of one path leaves the old access first and takes its address along. From one access
-    point to another it stays where it is, on the radio, and so do the routes.
+    Under MPTCP the satellites stay, and the endpoint of a lost access point is removed at once, so
+    that the kernel sends elsewhere what its subflow had not delivered. A station of one path takes
+    its address along, unless it stays on the radio.
     """
-    old, new = (plan.station_interface(station, relay) for relay in (before, after))
-    steps = []
-    if old.wireless:
-        steps.append(dissociate(old))
-        if plan.multipath:
-            steps.append(endpoint_removed(plan, old, before))
-    if not plan.multipath and old is not new:
-        steps += interface_down(old)
-    if new.wireless:
-        steps += associate(plan, new, after)
-        if plan.multipath:
-            steps.append(endpoint_added(plan, new, after))
-    if not plan.multipath and old is not new:
-        steps += interface_up(plan, new)
+    interface = plan.station_interface(station, before)
+    steps = [dissociate(interface)] if interface.wireless else []
+    if plan.multipath:
+        if interface.wireless:
+            steps.append(endpoint_removed(plan, interface, before))
+    elif interface is not plan.station_interface(station, after):
+        steps += interface_down(interface)
+    return steps
+
+
+def join_access(plan: Plan, station: str, before: str, after: str) -> list[Command]:
+    """Join the relay `after`, once `before` has been left; see :func:`leave_access`.
+
+    Under MPTCP an endpoint is added for an access point, so that the kernel opens a subflow.
+    """
+    interface = plan.station_interface(station, after)
+    steps = associate(plan, interface, after) if interface.wireless else []
+    if plan.multipath:
+        if interface.wireless:
+            steps.append(endpoint_added(plan, interface, after))
+    elif interface is not plan.station_interface(station, before):
+        steps += interface_up(plan, interface)
     return steps
 
 

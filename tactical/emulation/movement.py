@@ -2,7 +2,7 @@
 
 The schedule is exact and known in advance (:meth:`scenarios.Scenario.handovers`); this module
 waits for each moment and does what a station would do then
-(:func:`tactical.emulation.commands.change_access`):
+(`leave_access` and `join_access` of :mod:`tactical.emulation.commands`):
 
 * under ``sptcp`` a station has one address.  It leaves the old access first, then joins the new
   one with the same address (break-before-make);
@@ -24,6 +24,7 @@ import numpy as np
 from scenarios import AccessPoint, Handover, Scenario, Station
 
 from . import commands
+from .commands import Command
 from .control import ControllerProcess
 from .events import EventLog
 from .network import Network
@@ -106,8 +107,9 @@ class Movement:
     def _prepare(self, change: Handover) -> bool:
         """Tell of a change before it comes; False if the movement is over before that."""
         left_s = max(0.0, change.time_s - self._events.now_s)
-        for place, joined in self._radio_changes(change):
-            self._controller.expect(change.station, place, joined, left_s)
+        for place, joined in ((change.before, False), (change.after, True)):
+            if place in self._access_points:
+                self._controller.expect(change.station, place, joined, left_s)
         if change.before in self._access_points:
             if not self._wait_until(change.time_s - LEAD_TIME_S):
                 return False
@@ -117,11 +119,6 @@ class Movement:
             self._events.write("subflow_backup", change.station, interface=interface.name)
         return True
 
-    def _radio_changes(self, change: Handover) -> list[tuple[str, bool]]:
-        """The access points that a change is about, and whether they are joined."""
-        both = ((change.before, False), (change.after, True))
-        return [(place, joined) for place, joined in both if place in self._access_points]
-
     def _write_positions(self, time_s: float) -> None:
         nodes: list[Station | AccessPoint] = [*self._scenario.stations]
         nodes += self._scenario.access_points
@@ -130,19 +127,26 @@ class Movement:
             self._events.write("position", node.name, east_m=east, north_m=north, up_m=up)
 
     def _change(self, change: Handover) -> None:
-        plan = self._network.plan
-        radio = self._radio_changes(change)
+        plan, (_, station, before, after) = self._network.plan, change
         self._handover(change, "begin")
-        for place, joined in radio:
-            self._association(change.station, place, "associating" if joined else "dissociating")
-        # One batch: every process that is started makes the interruption longer.
-        self._network.run_all(
-            commands.change_access(plan, change.station, change.before, change.after)
-        )
-        for place, joined in radio:
-            self._association(change.station, place, "associated" if joined else "dissociated")
-            self._controller.report(change.station, place, joined)
+        leaving = commands.leave_access(plan, station, before, after)
+        self._step(station, before, ("dissociating", "dissociated"), leaving)
+        joining = commands.join_access(plan, station, before, after)
+        self._step(station, after, ("associating", "associated"), joining)
         self._handover(change, "end")
+
+    def _step(
+        self, station: str, relay: str, states: tuple[str, str], steps: list[Command]
+    ) -> None:
+        """Carry out half of a handover; where it is about the radio, tell of it."""
+        begun, done = states
+        if relay in self._access_points:
+            self._association(station, relay, begun)
+        if steps:
+            self._network.run_all(steps)
+        if relay in self._access_points:
+            self._association(station, relay, done)
+            self._controller.report(station, relay, done == "associated")
 
     def _association(self, station: str, access_point: str, state: str) -> None:
         interface = self._network.plan.station_interface(station, access_point).name

@@ -106,7 +106,8 @@ CHANGES = [("satcom", "uav"), ("uav", "coast"), ("coast", "satcom")]
 
 
 def change(plan: Plan, before: str, after: str) -> list[str]:
-    found = commands.change_access(plan, "ship2", before, after)
+    found = commands.leave_access(plan, "ship2", before, after)
+    found += commands.join_access(plan, "ship2", before, after)
     assert all(command.node == "ship2" for command in found)
     return [" ".join(command.argv) for command in found]
 

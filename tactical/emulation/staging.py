@@ -15,17 +15,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..host.process import EVENT_MARK, CommandError, run
+from .openvswitch import SCHEMA
 
 _STAGE = Path("/run/tactical-runs")
 _DEBUG_PORT = 0xE9
 """QEMU's isa-debugcon: a byte that is written there has left the guest."""
 _HOST_OWNED = "worker.log"
 _TOOLS: tuple[tuple[str, ...], ...] = (
+    ("ovsdb-tool", "--version"),
+    ("ovsdb-server", "--version"),
+    ("ovs-vswitchd", "--version"),
+    ("ovs-vsctl", "--version"),
+    ("cat", str(SCHEMA)),
+    ("hostapd", "-v"),
+    ("ethtool", "--version"),
     ("ip", "-V"),
     ("iw", "--version"),
     ("tc", "-V"),
     ("ss", "-V"),
-    ("cat", "/dev/null"),
     ("sysctl", "-V"),
     ("iperf3", "--version"),
     ("dumpcap", "--version"),

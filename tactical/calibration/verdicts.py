@@ -276,8 +276,8 @@ _ROWS: dict[str, Callable[[Mapping[str, Any]], list[Row]]] = {
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows for people, in columns."""
-    heads = ("quantity", "where", "expected", "measured", "error", "criterion", "verdict", "")
+    """The rows for people, in columns, and what there is to note about them below."""
+    heads = ("quantity", "where", "expected", "measured", "error", "criterion", "verdict")
     cells = [heads, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     lines = []
@@ -287,22 +287,20 @@ def table(rows: Sequence[Row]) -> str:
             for column, (text, width) in enumerate(zip(line, widths, strict=True))
         ]
         lines.append("  ".join(padded).rstrip())
-    return "\n".join(lines)
+    notes = [f"{row.quantity} {row.where}".strip() + f": {row.note}" for row in rows if row.note]
+    return "\n".join([*lines, "", *notes] if notes else lines)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    error = ""
-    if row.measured is not None and row.expected is not None:
-        error = _error(row)
+    known = row.measured is not None and row.expected is not None
     return (
         row.quantity,
         row.where,
         _number(row.expected, row),
         _number(row.measured, row),
-        error,
+        _error(row) if known else "",
         row.criterion,
         row.verdict,
-        row.note,
     )
 
 

@@ -26,6 +26,7 @@ _TOOLS: tuple[tuple[str, ...], ...] = (
     ("ovsdb-server", "--version"),
     ("ovs-vswitchd", "--version"),
     ("ovs-vsctl", "--version"),
+    ("ovs-ofctl", "--version"),
     ("cat", str(SCHEMA)),
     ("hostapd", "-v"),
     ("ethtool", "--version"),

@@ -6,7 +6,7 @@ The defaults are those of `scenarios.direct_move.DirectMove`, which says where t
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import mobility
 from scenarios.parameters import Parameter
@@ -212,6 +212,38 @@ class Controller:
     ] = 1.07
     queue_discipline: QueueDiscipline = "codel"
     prediction: Prediction = "none"
+    killed_at_s: Annotated[
+        float,
+        Parameter(
+            unit="s",
+            meaning="when the controller is killed, as by a crash; 0 is never",
+            minimum=0,
+            maximum=86_400,
+        ),
+    ] = 0.0
+    away_s: Annotated[
+        float,
+        Parameter(
+            unit="s",
+            meaning="how long a killed controller stays away",
+            minimum=1,
+            maximum=86_400,
+        ),
+    ] = 10.0
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What a scenario takes from here, by the names that it has there."""
+        killed = self.killed_at_s > 0
+        return {
+            "mean_packet_bits": self.mean_packet_bits,
+            "capacity_share": self.capacity_share,
+            "kappa": self.kappa,
+            "header_overhead": self.header_overhead,
+            "queue_discipline": self.queue_discipline,
+            "prediction": self.prediction,
+            "outage_s": (self.killed_at_s, self.killed_at_s + self.away_s) if killed else None,
+        }
 
 
 @dataclass(frozen=True)

@@ -278,6 +278,8 @@ class Scenario:
     reluctance : mobility.Reluctance, optional
         When the one radio of a station changes to an access point that is nearer than its own.
         Without any it keeps its own until that is lost.
+    outage_s : tuple of float, optional
+        Run times at which the controller is killed and started again.
     reference_goodput_bps : mapping of str to float
         Protocol to the average throughput the source reports; may be empty.
     reference : str
@@ -303,6 +305,7 @@ class Scenario:
     snap_length_bytes: int
     queue_discipline: str = "codel"
     prediction: str = "none"
+    outage_s: tuple[float, float] | None = None
     reluctance: mobility.Reluctance | None = None
     reference_goodput_bps: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""

@@ -177,13 +177,8 @@ class ShipToShore(Experiment):
             ),
             host="host",
             traffic=self.traffic.of(stations, "host", self.duration_s),
-            mean_packet_bits=self.controller.mean_packet_bits,
-            capacity_share=self.controller.capacity_share,
-            kappa=self.controller.kappa,
-            header_overhead=self.controller.header_overhead,
+            **self.controller.figures,
             snap_length_bytes=self.captures.snap_length_bytes,
-            queue_discipline=self.controller.queue_discipline,
-            prediction=self.controller.prediction,
             reluctance=self.association.reluctance,
         )
 

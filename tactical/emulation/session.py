@@ -34,6 +34,7 @@ from .leaf_queues import LeafQueues
 from .movement import Movement
 from .network import Network
 from .openvswitch import OpenVSwitch, open_vswitch
+from .outage import ControllerOutage
 from .plan import Plan, make_plan
 from .processes import EmulationError, Process
 from .radios import simulated_radios
@@ -141,10 +142,12 @@ def _emulate(
         events.write("state", "run", state="running", epoch_s=epoch_s)
         ending = Ending(network, events)
 
-        lasting = (*switching.processes, *network.processes, control.process, *recording)
+        lasting = (*switching.processes, *network.processes, *recording)
+        outage = ControllerOutage(scenario.outage_s, control, events)
 
         def check() -> None:
-            for process in lasting:
+            outage.follow(events.now_s)
+            for process in lasting if outage.away else (*lasting, control.process):
                 if process.status is not None:
                     raise process.failure(f"ended by itself with status {process.status}")
             if events.fault is not None:

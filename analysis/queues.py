@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.links import link_to
 from analysis.result import AllocationPeriod, QueueResult, Series, UserResult
 from analysis.rundirectory import Event, JsonObject, RunDirectory, count, items, number
 
@@ -206,9 +207,10 @@ def _in_force(events: Sequence[Event]) -> list[tuple[float, list[JsonObject]]]:
 
 def _captured(series: Series | None, via: str, start_s: float, end_s: float) -> float | None:
     """Mean rate of frames over a link, of steps cut at the ends in proportion."""
-    if series is None or via not in series.frames_bps:
+    link = link_to(via, series.frames_bps) if series is not None else None
+    if series is None or link is None:
         return None
-    steps = np.array(series.frames_bps[via])
+    steps = np.array(series.frames_bps[link])
     edges = series.start_s + series.step_s * np.arange(len(steps) + 1)
     inside = np.clip(np.minimum(edges[1:], end_s) - np.maximum(edges[:-1], start_s), 0, None)
     total = float(inside.sum())

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.links import link_to
 from analysis.result import HandoverStory, Interruption
 from analysis.rundirectory import Event, count, number
 
@@ -356,19 +357,18 @@ def _with_paths(
 ) -> HandoverStory:
     """The last data over the old path and the first over the new one."""
     times, links = timeline.arrived_s, timeline.links
-    new = change.new if change.new in links else (change.relay if change.joins else "")
-    old = change.relay if not change.joins else change.old
-    if not new:
-        others = [each for each in links if each != change.relay]
-        new = others[0] if others else ""
+    new = link_to(change.new, links) or (link_to(change.relay, links) if change.joins else None)
+    old = link_to(change.old if change.joins else change.relay, links)
+    if new is None and not change.joins:
+        new = next((each for each in links if each != link_to(change.relay, links)), None)
     first_new = last_old = None
     in_use = False
-    if new in links:
+    if new is not None:
         over = times[timeline.via == links.index(new)]
         in_use = bool(((over > change.after_s - _IN_USE_S) & (over <= change.after_s)).any())
         later = over[(over > change.after_s) & (over <= until_s)]
         first_new = float(later[0]) if len(later) and not in_use else None
-    if old in links and (not change.joins or not in_use):
+    if old is not None and (not change.joins or not in_use):
         over = times[timeline.via == links.index(old)]
         last = over[over <= until_s]
         last_old = float(last[-1]) if len(last) else None

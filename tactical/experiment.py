@@ -203,7 +203,10 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
     for transfer in plan.transfers:
         interfaces = {}
         for i in plan.stations[transfer.user]:
-            interfaces[i.name] = {"via": i.relay, "address": i.address, "capture": i.capture}
+            via = i.relay
+            if i.wireless:  # see `analysis.links`
+                via = "+".join(radio.access_point for radio in plan.radios)
+            interfaces[i.name] = {"via": via, "address": i.address, "capture": i.capture}
         users[transfer.user] = {
             "port": transfer.port,
             "interfaces": interfaces,

@@ -110,6 +110,24 @@ def test_capacity_that_no_longer_carries_is_answered_at_once(switches: MakeSwitc
     assert unknown.change is None
 
 
+@pytest.mark.parametrize(
+    ("mode", "most_bps"), [("work-conserving", 50e6), ("overflow", 64e3), ("strict", 64e3)]
+)
+def test_a_path_that_the_optimum_does_not_use_holds_up_nobody_who_does(
+    switches: MakeSwitches, mode: str, most_bps: float
+) -> None:
+    scenario = scenarios.load("ship-to-shore").build(1)
+    described = controlled_network(make_plan(scenario, "fdm"), scenario)
+    network = dataclasses.replace(described, settings=Settings(queue_mode=mode))
+    table, controller = switches(network), Controller(network)
+    joined = [AssociationChanged(user, "coast", True) for user in ("ship1", "ship2")]
+    feed(controller, table, [*connected(network), *joined])
+    for user in ("ship1", "ship2"):
+        rates = rates_of(table, user)
+        assert rates["coast"][0] == pytest.approx(3.21e6)
+        assert rates["satcom"] == (0, most_bps)
+
+
 def test_measured_demand_follows_the_counters(switches: MakeSwitches) -> None:
     network = direct_move("fdm", measured_demand=True, dwell_s=0.0, smoothing_s=1.0)
     table, controller = switches(network), Controller(network)

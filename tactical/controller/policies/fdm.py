@@ -63,8 +63,11 @@ class FlowDeviation(Policy):
             )
             optimal = _read(situation, problem, _one_path_each(problem, solution))
         used = {subflow.attachment for subflow in optimal.subflows}
+        # A sender knows nothing of the optimum: it goes on using a path that it has, and what waits
+        # there keeps all that came after it waiting at the receiver.
+        conserving = situation.network.settings.queue_mode == "work-conserving"
         unused = [
-            _draining(a, p) if a in situation.fading else _trickle(a, p)
+            _leftover(a, p) if conserving or a in situation.fading else _trickle(a, p)
             for a, p in situation.shortest_paths.items()
             if a not in used
         ]
@@ -201,11 +204,11 @@ def _trickle(attachment: Attachment, path: Path) -> Subflow:
     return Subflow(attachment, path, 0.0, queues)
 
 
-def _draining(attachment: Attachment, path: Path) -> Subflow:
-    """A subflow whose path is about to go: what is under way takes what others leave, at once.
+def _leftover(attachment: Attachment, path: Path) -> Subflow:
+    """A subflow that the optimum does not use, and that takes what the others leave.
 
-    Its sender has been told to send nothing new (a backup), or soon loses what it sends: to hold
-    it back would only make what is under way late.
+    Where its path is about to go, its sender has been told to send nothing new (a backup), or soon
+    loses what it sends: to hold it back would only make what is under way late.
     """
     queues = {
         (hop.datapath, hop.port): QueueRate(0, max(TRICKLE_BPS, math.floor(hop.trunk.rate_bps)))

@@ -119,7 +119,7 @@ def test_dry_run_shows_every_part_and_makes_nothing(requests: list[Request]) -> 
         "[ship1] mptcpize run iperf3",
         "[ship1] iperf3",
         "# 60.000 s",
-        "[ship1] iw dev ship1-wlan0 connect -w uav 2412",
+        "iw dev ship1-wlan0 connect -w uav 2412",
         "[ship1] ip link set ship1-eth0 down",
         "ovs-vswitchd unix:",
         "[host] tc qdisc delete dev host-eth0 ingress",

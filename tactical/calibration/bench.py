@@ -19,7 +19,7 @@ from fdm.queues import QueueRate
 from scenarios import AccessPoint, Link, Satellite, Scenario, Station
 
 from ..controller.deployment import Queue
-from ..emulation.plan import Plan, make_plan
+from ..emulation.plan import SHORE, Plan, make_plan
 
 STATION, HOST = "station", "host"
 NEAR, TWIN, FAR, LOSSY, RADIO = "near", "twin", "far", "lossy", "radio"
@@ -62,20 +62,20 @@ def make_bench() -> Plan:
 
 def flow_entries(plan: Plan) -> dict[str, list[str]]:
     """Flow entries of every switch by its name, in the syntax of ovs-ofctl(8)."""
-    host = f"in_port={plan.switch('shore').ports[0].number}"
-    entries: dict[str, list[str]] = {"shore": []}
+    host = plan.switch(SHORE).ports[0].number
+    entries: dict[str, list[str]] = {SHORE: []}
     for uplink in plan.uplinks:
         relay = plan.switch(uplink.relay)
         station, up = relay.ports[0].number, relay.port(uplink.relay_port).number
-        down = plan.switch("shore").port(uplink.shore_port).number
+        down = plan.switch(SHORE).port(uplink.shore_port).number
         address = plan.station_interface(STATION, uplink.relay).address
         entries[uplink.relay] = [
             f"priority={_ENTRY},in_port={station},ip,actions=output:{up}",
             f"priority={_ENTRY},in_port={up},ip,actions=output:{station}",
         ]
-        entries["shore"] += [
-            f"priority={_ENTRY},{host},ip,nw_dst={address},actions=output:{down}",
-            f"priority={_ENTRY},in_port={down},ip,actions=output:1",
+        entries[SHORE] += [
+            f"priority={_ENTRY},in_port={host},ip,nw_dst={address},actions=output:{down}",
+            f"priority={_ENTRY},in_port={down},ip,actions=output:{host}",
         ]
         if uplink.relay == NEAR:
             entries[NEAR] += [

@@ -74,7 +74,15 @@ def fifo_waits_s(sent_s: Times, service_s: float, burst_s: float) -> Times:
     return waits
 
 
-def longest_gap_s(received_s: Times) -> float:
-    """Longest time in which nothing arrived, between the first and the last packet."""
-    known = np.sort(received_s[~np.isnan(received_s)])
-    return float(np.diff(known).max())
+def longest_gap_s(received_s: Times, from_s: float, to_s: float) -> float:
+    """Longest time between two arrivals within an interval.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two packets arrived within it.
+    """
+    within = np.sort(received_s[(received_s >= from_s) & (received_s <= to_s)])
+    if within.size < 2:
+        raise ValueError(f"{within.size} packets arrived; a gap needs two")
+    return float(np.diff(within).max())

@@ -62,7 +62,7 @@ Measurement = dict[str, Any]
 
 @dataclass(frozen=True)
 class Extent:
-    """How long each measurement takes, in seconds; loads of the link under Poisson traffic."""
+    """How much is measured: seconds for each measurement, by load under Poisson traffic."""
 
     rate_s: float
     delay_s: float
@@ -70,10 +70,11 @@ class Extent:
     queues_s: float
     poisson_s: dict[float, float]
     multipath_s: float
+    handovers: int
 
 
-FULL = Extent(4.0, 3.0, 10.0, 4.0, {0.5: 5.0, 0.7: 6.0, 0.9: 10.0}, 8.0)
-QUICK = Extent(2.0, 1.0, 2.5, 1.5, {0.8: 3.0}, 4.0)
+FULL = Extent(3.0, 2.0, 8.0, 3.0, {0.5: 5.0, 0.7: 6.0, 0.9: 10.0}, 6.0, 5)
+QUICK = Extent(1.5, 1.0, 2.5, 1.5, {0.8: 3.0}, 3.5, 1)
 
 
 def calibrate(directory: Path, *, quick: bool, virtual_time: bool) -> int:
@@ -122,7 +123,7 @@ def _measures(station: Station, extent: Extent) -> dict[str, Callable[[], list[M
         "queue rate": lambda: station.queue_rates(extent.queues_s),
         "queueing delay": lambda: station.queueing(extent.poisson_s),
         "multipath": lambda: station.multipath(extent.multipath_s),
-        "handover": station.handover,
+        "handover": lambda: station.handovers(extent.handovers),
     }
 
 
@@ -302,23 +303,25 @@ class Station:
             }
         ]
 
-    def handover(self) -> list[Measurement]:
+    def handovers(self, count: int) -> list[Measurement]:
         """What a station on one radio loses while it leaves an access point and joins again."""
         interface = self._plan.station_interface(bench.STATION, bench.RADIO)
-        times = np.arange(0.0, HANDOVER_LIMIT_S, HANDOVER_PERIOD_S)
+        times = np.arange(0.0, HANDOVER_LIMIT_S * count, HANDOVER_PERIOD_S)
         over = threading.Event()
+        moments: list[tuple[float, float, float]] = []
         with (
             self._stream(bench.RADIO, times, PROBE_BYTES) as stream,
             ThreadPoolExecutor(1) as pool,
         ):
             watched = pool.submit(exchange, [stream], _drain_s(bench.RADIO), over)
             try:
-                time.sleep(SETTLE_S)
-                begin = time.monotonic()
-                self._network.run(commands.dissociate(interface))
-                left = time.monotonic()
-                self._network.run_all(commands.associate(self._plan, interface, bench.RADIO))
-                joined = time.monotonic()
+                for _ in range(count):
+                    time.sleep(SETTLE_S)
+                    begin_s = time.time()
+                    self._network.run(commands.dissociate(interface))
+                    left_s = time.time()
+                    self._network.run_all(commands.associate(self._plan, interface, bench.RADIO))
+                    moments.append((begin_s, left_s, time.time()))
                 time.sleep(SETTLE_S)
             finally:
                 over.set()
@@ -326,9 +329,12 @@ class Station:
         return [
             {
                 "what": bench.RADIO,
-                "association_s": joined - left,
-                "handover_s": joined - begin,
-                "interruption_s": longest_gap_s(stamps.received_s),
+                "association_s": [joined_s - left_s for _, left_s, joined_s in moments],
+                "handover_s": [joined_s - begin_s for begin_s, _, joined_s in moments],
+                "interruption_s": [
+                    longest_gap_s(stamps.received_s, begin_s - SETTLE_S, joined_s + SETTLE_S)
+                    for begin_s, _, joined_s in moments
+                ],
                 "period_s": HANDOVER_PERIOD_S,
             }
         ]

@@ -63,6 +63,6 @@ def test_a_port_that_open_vswitch_does_not_shape_is_refused(text):
 
 
 def test_quick_is_quicker_everywhere():
-    for name in ("rate_s", "delay_s", "loss_s", "queues_s", "multipath_s"):
+    for name in ("rate_s", "delay_s", "loss_s", "queues_s", "multipath_s", "handovers"):
         assert getattr(QUICK, name) < getattr(FULL, name)
     assert sum(QUICK.poisson_s.values()) < sum(FULL.poisson_s.values())

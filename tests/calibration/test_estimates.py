@@ -33,7 +33,13 @@ def test_jitter_is_the_mean_step_between_packets_that_arrived():
 
 
 def test_longest_gap_is_of_arrivals_in_any_order():
-    assert longest_gap_s(np.array([1.0, nan, 1.5, 1.1])) == pytest.approx(0.4)
+    received = np.array([0.0, 1.0, nan, 1.5, 1.1, 9.0])
+    assert longest_gap_s(received, 0.5, 2.0) == pytest.approx(0.4)
+
+
+def test_gap_of_one_arrival_is_refused():
+    with pytest.raises(ValueError, match="1 packets arrived"):
+        longest_gap_s(np.array([nan, 1.0]), 0.0, 2.0)
 
 
 @pytest.mark.parametrize(

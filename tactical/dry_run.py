@@ -40,7 +40,7 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         shlex.join(machine.command(worker(run_dirs, machine), [parent])),
     ]
     lines += ["", "# Open vSwitch, unless it runs already; radios"]
-    lines += [shlex.join(argv) for argv in daemon_commands(Path("/tmp/tactical-ovs"))]
+    lines += [shlex.join(argv) for argv in daemon_commands(Path("/run/tactical-ovs"))]
     plans = []
     for request in requests:
         scenario = request.experiment.build(request.seed)

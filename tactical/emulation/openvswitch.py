@@ -38,7 +38,8 @@ def open_vswitch(log_dir: Path) -> Iterator[OpenVSwitch]:
         yield OpenVSwitch(remote, ())
         return
     with ExitStack() as stack:
-        state = Path(tempfile.mkdtemp(prefix="tactical-ovs-"))
+        # In memory: /tmp of a virtual machine lies over that of the host, and is slow to answer.
+        state = Path(tempfile.mkdtemp(prefix="tactical-ovs-", dir="/run"))
         stack.callback(shutil.rmtree, state, ignore_errors=True)
         RUN_DIR.mkdir(parents=True, exist_ok=True)
         create, *daemons = daemon_commands(state)

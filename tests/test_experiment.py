@@ -113,7 +113,7 @@ def test_dry_run_shows_every_part_and_makes_nothing(requests: list[Request]) -> 
         "tactical.emulation",
         "modprobe mac80211_hwsim radios=3",
         "[satcom-air] tc qdisc add dev satcom-air0 root netem",
-        "ovs-vsctl --timeout=30 -- set Port",
+        "ovs-vsctl -- set Port",
         "[ship2] ip mptcp endpoint add 10.0.2.2 dev ship2-wlan0",
         "[host] dumpcap -i host-eth0",
         "[ship1] mptcpize run iperf3",

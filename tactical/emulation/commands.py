@@ -267,7 +267,7 @@ def port_commands(ports: Iterable[Port]) -> list[Command]:
 
 def shaping_command(ports: Iterable[Port]) -> Command | None:
     """One transaction that gives every shaped port its root HTB and default queue 0."""
-    argv = ["ovs-vsctl", "--timeout=30"]
+    argv = ["ovs-vsctl"]
     shaped = [port for port in ports if port.rate_bps is not None]
     for number, port in enumerate(shaped):
         rate = str(port.rate_bps)

@@ -231,7 +231,7 @@ class Network:
     def _remove_leftovers(self) -> None:
         """Remove bridges and interfaces of our names that a crashed run left here."""
         for planned in self.plan.switches:
-            self.run(Command(("ovs-vsctl", "--timeout=30", "--if-exists", "del-br", planned.name)))
+            self.run(Command(("ovs-vsctl", "--if-exists", "del-br", planned.name)))
         self._remove_rows()
         for planned in self.plan.switches:
             for port in planned.ports:

@@ -50,10 +50,10 @@ def open_vswitch(log_dir: Path) -> Iterator[OpenVSwitch]:
             processes.append(process)
             stack.callback(process.stop)
             if argv[0] == "ovsdb-server":
-                run(("ovs-vsctl", "--no-wait", "--retry", "--timeout=30", "init"), timeout_s=40)
+                run(("ovs-vsctl", "--no-wait", "--retry", "init"), timeout_s=COMMAND_TIMEOUT_S)
             else:
                 # Waits until ovs-vswitchd has taken up the (empty) configuration.
-                run(("ovs-vsctl", "--timeout=60", "init"), timeout_s=70)
+                run(("ovs-vsctl", "init"), timeout_s=COMMAND_TIMEOUT_S)
         yield OpenVSwitch(remote, tuple(processes))
 
 
@@ -76,7 +76,7 @@ def _answers() -> bool:
     if not SOCKET.exists():
         return False
     try:
-        run(("ovs-vsctl", "--timeout=5", "show"), timeout_s=10)
+        run(("ovs-vsctl", "show"), timeout_s=10)
     except CommandError:
         return False
     return True

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..host.process import CommandError, search_path
+from ..host.process import PATIENCE, CommandError, search_path
 
 COMMAND_TIMEOUT_S = 600.0
 """For commands that take well under a second on an idle machine.
@@ -89,14 +89,14 @@ class Process:
         Raises
         ------
         CommandError
-            If it ends, or `timeout_s` passes, without that.
+            If it ends, or `timeout_s` times `PATIENCE` passes, without that.
         """
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + timeout_s * PATIENCE
         while text not in self.said():
             if self.status is not None:
                 raise self.failure(f"ended with status {self.status} before it was ready")
             if time.monotonic() > deadline:
-                raise self.failure(f"was not ready after {timeout_s:g} s")
+                raise self.failure(f"was not ready after {timeout_s * PATIENCE:g} s")
             time.sleep(0.02)
 
     def said(self) -> str:

@@ -26,6 +26,7 @@ from tactical.host.environment import (
 )
 from tactical.host.machine import HostError
 from tactical.host.process import (
+    PATIENCE_VARIABLE,
     SYSTEM_DIRECTORIES,
     Child,
     CommandError,
@@ -70,6 +71,9 @@ UNUSED_MODULES = (
     "psmouse",
 )
 
+
+# A wait for a file of the host, which takes a millisecond, has looked like ten seconds.
+VIRTUAL_PATIENCE = "100"
 
 # Every instruction takes 2 ns (2 to the power of `shift`), and time without any is skipped. Nothing
 # that depends on the host may reach the guest: no random numbers of its processor, no wall clock.
@@ -120,6 +124,8 @@ class VirtualMachine:
         """The `virtme-run` command; see `Machine.command`."""
         directories = _usable(writable)
         variables = worker_environment(os.pathsep.join(SYSTEM_DIRECTORIES))
+        if self.virtual_time:
+            variables[PATIENCE_VARIABLE] = VIRTUAL_PATIENCE
         guest_command = shlex.join(
             [
                 ":".join(_cached_directories(directories)),

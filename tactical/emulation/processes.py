@@ -11,12 +11,8 @@ from pathlib import Path
 
 from ..host.process import PATIENCE, CommandError, search_path
 
-COMMAND_TIMEOUT_S = 600.0
-"""For commands that take well under a second on an idle machine.
-
-With virtual time a wait for the host, say for a page that had to leave the guest's memory, seems to
-take minutes.
-"""
+COMMAND_TIMEOUT_S = 60.0
+"""For commands that take well under a second on an idle machine, times `PATIENCE`."""
 STOP_GRACE_S = 5.0
 
 

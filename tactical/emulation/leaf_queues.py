@@ -8,6 +8,7 @@ port's buffer.
 
 from __future__ import annotations
 
+import re
 import threading
 from queue import SimpleQueue
 from typing import Any
@@ -90,6 +91,7 @@ class LeafQueues:
         )
 
     def _apply(self, leaves: dict[tuple[str, int], CoDel]) -> None:
+        gone: frozenset[int] = frozenset()
         try:
             run(
                 ("tc", "-force", "-batch", "-"),
@@ -97,8 +99,29 @@ class LeafQueues:
                 timeout_s=COMMAND_TIMEOUT_S,
             )
         except CommandError as error:
-            self._events.write("error", "leaf queues", message=str(error))
-        for (port, queue_id), leaf in leaves.items():
+            gone, others = failed_lines(error.stderr)
+            if others or not gone:
+                self._events.write("error", "leaf queues", message=str(error))
+        for number, ((port, queue_id), leaf) in enumerate(leaves.items(), start=1):
+            if number in gone:
+                continue
             self._events.write(
                 "queue_discipline", "leaf queues", port=port, queue_id=queue_id, **leaf._asdict()
             )
+
+
+def failed_lines(said: str) -> tuple[frozenset[int], frozenset[int]]:
+    """Lines of a batch whose queue is there no more, and lines that failed otherwise.
+
+    Where decisions follow each other closely, as when a radio leaves one access point and joins
+    another, a queue may be gone before its discipline is set. `said` is what tc(8) complains of.
+    """
+    failed: dict[bool, set[int]] = {True: set(), False: set()}
+    reason = ""
+    for line in said.splitlines():
+        if found := re.match(r"Command failed -:(\d+)", line):
+            failed["Specified class not found" in reason].add(int(found[1]))
+            reason = ""
+        else:
+            reason = line
+    return frozenset(failed[True]), frozenset(failed[False])

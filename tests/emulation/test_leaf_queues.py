@@ -1,10 +1,12 @@
 """Disciplines of the switches' queues, from the controller's records."""
 
+import pytest
+
 import scenarios
 from fdm.active_queue import CoDel
 from tactical.emulation import commands
 from tactical.emulation.events import EventLog
-from tactical.emulation.leaf_queues import LeafQueues
+from tactical.emulation.leaf_queues import LeafQueues, failed_lines
 from tactical.emulation.plan import make_plan
 
 
@@ -30,3 +32,19 @@ def test_the_target_follows_the_flows_of_the_last_solve(tmp_path):
     leaf = leaves["uav-eth2", 2]
     assert round(leaf.target_s, 4) == 0.0537
     assert leaf.limit_packets == scenario.access_points[0].backhaul.buffer_packets
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", ((), ())),
+        ("Error: Specified class not found.\nCommand failed -:2\n", ((2,), ())),
+        (
+            "Error: Specified class not found.\nCommand failed -:1\n"
+            "Error: Invalid limit.\nCommand failed -:3\nCommand failed -:4\n",
+            ((1,), (3, 4)),
+        ),
+    ],
+)
+def test_a_queue_that_is_gone_is_no_fault(said: str, expected: tuple[tuple[int, ...], ...]) -> None:
+    assert failed_lines(said) == tuple(frozenset(lines) for lines in expected)

@@ -154,9 +154,14 @@ class ControllerProcess:
         EmulationError
             If the controller reports a fault instead.
         """
+        # It connects while the network is still being built, and tries again what came too early.
         first = self._events.wait_for(
-            lambda e: e["kind"] == "assignment" or _is_controller_error(e), READY_TIMEOUT_S
-        )
+            lambda e: (
+                e["kind"] == "assignment"
+                or (_is_controller_error(e) and self.process.status is not None)
+            ),
+            READY_TIMEOUT_S,
+        ) or self._events.wait_for(_is_controller_error, 0.0)
         if first is None:
             raise self.process.failure(f"deployed nothing within {READY_TIMEOUT_S:g} s")
         if first["kind"] == "error":

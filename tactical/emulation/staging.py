@@ -42,8 +42,8 @@ _TOOLS: tuple[tuple[str, ...], ...] = (
     ("mptcpize", "--help"),
     ("sh", "-c", "seq 1 | grep -q 1"),
 )
-_PATIENCE_S = 1e5
-"""Run time that loading a tool may seem to take."""
+_LOAD_TIMEOUT_S = 1000.0
+"""For each step of loading, times `PATIENCE`."""
 
 
 @contextmanager
@@ -105,12 +105,12 @@ def load_tools() -> None:
     CommandError
         If the root directory cannot be brought into memory.
     """
-    run(("sh", "-e", "-c", _ROOT_SCRIPT), timeout_s=_PATIENCE_S)
+    run(("sh", "-e", "-c", _ROOT_SCRIPT), timeout_s=_LOAD_TIMEOUT_S)
     _link_commands()
     _copy_programs()
     for argv in _TOOLS:
         try:
-            run(argv, timeout_s=_PATIENCE_S, check=False)
+            run(argv, timeout_s=_LOAD_TIMEOUT_S, check=False)
         except CommandError:
             continue  # what is missing is told where it is needed
 
@@ -139,7 +139,7 @@ def _copy_programs() -> None:
     names = {argv[0] for argv in _TOOLS} | set(_HELPERS)
     found = (shutil.which(name, path=os.pathsep.join(SYSTEM_DIRECTORIES)) for name in names)
     programs = [path for path in found if path is not None]
-    listed = run(("ldd", *programs), timeout_s=_PATIENCE_S, check=False).stdout
+    listed = run(("ldd", *programs), timeout_s=_LOAD_TIMEOUT_S, check=False).stdout
     libraries = re.findall(r"(/\S+) \(0x", listed)
     files = sorted({os.path.realpath(path) for path in (*programs, *libraries)})
     _COPIES.mkdir()
@@ -151,7 +151,7 @@ def _copy_programs() -> None:
     if _LOCALE.is_dir():
         shutil.copytree(_LOCALE, _COPIES / "locale" / _LOCALE.name)
         steps.append(f"mount --bind {_COPIES / 'locale'} {_LOCALE.parent}")
-    run(("sh", "-e", "-c", "\n".join(steps)), timeout_s=_PATIENCE_S)
+    run(("sh", "-e", "-c", "\n".join(steps)), timeout_s=_LOAD_TIMEOUT_S)
 
 
 def told_at_once(name: str) -> Callable[[str], None]:

@@ -19,8 +19,10 @@ takes a TOML file of them, also the run.toml of an earlier run, of which it repe
 but neither seed, protocol nor backend: give --seed, --protocol and --backend for these. --set wins
 over --config.
 
-A run takes its scenario's duration and about a minute more. In a virtual machine it needs a
-processor to itself; where it had none, it is marked OVERLOADED.
+In real time a run takes its scenario's duration and about a minute more, and in a virtual machine
+it needs a processor to itself; where it had none, it is marked OVERLOADED. In virtual time it takes
+some minutes, more on a busy machine, and is never the worse for it. --dry-run tells what would be
+run, `tactical preview SCENARIO` what will happen.
 
 examples:
   tactical run direct-move

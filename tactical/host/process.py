@@ -282,7 +282,9 @@ class Child:
         if status is None:
             return f"{name} still runs"
         how = self._meaning(status) if self._meaning is not None else None
-        said = " / ".join("".join(filter(str.isprintable, text)) for text in self.last_lines(3))
+        lines = ("".join(filter(str.isprintable, text)).strip() for text in self.last_lines(3))
+        # Python underlines the place in a traceback; on one line that points at nothing.
+        said = " / ".join(line for line in lines if line.strip("^~ "))
         if len(said) > _TOLD_CHARACTERS:
             said = f"…{said[-_TOLD_CHARACTERS:]}"
         return (how or f"{name} ended {how_ended(status)}") + (f": {said}" if said else "")

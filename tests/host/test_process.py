@@ -161,6 +161,14 @@ def test_the_end_of_a_child_is_told_with_the_name_of_the_signal_and_little_of_it
     assert len(told) < 400
 
 
+def test_a_traceback_ends_a_child_without_its_underlining(tmp_path):
+    script = "printf '    poll(limit)\\n    ^^^~~~^^^\\nOverflowError: too large\\n'; exit 1"
+    child = Child(["sh", "-c", script], tmp_path / "log")
+    child.wait(10)
+    told = child.ending("the worker")
+    assert told == "the worker ended with status 1: poll(limit) / OverflowError: too large"
+
+
 def test_a_status_that_is_not_of_the_command_has_its_own_meaning(tmp_path):
     meaning = {255: "the machine failed"}.get
     child = Child(["sh", "-c", "exit 255"], tmp_path / "log", meaning=meaning)

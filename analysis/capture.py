@@ -1,6 +1,7 @@
 """From captures alone, without a run directory, to figures: anybody's MPTCP or TCP traffic."""
 
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,6 +75,7 @@ _SMALLEST_DRAWN_BYTES = 2000
 _KEPT_PACKETS = 1_000_000
 # Shares of a short time differ by chance.
 _FAIRNESS_STEPS = 50
+_FAIRNESS_DIGITS = 6
 
 
 def analyse_captures(
@@ -120,9 +122,9 @@ def analyse_captures(
     measured: list[ConnectionResult] = []
     places: list[PlaceResult] = []
     fairness: list[Fairness] = []
-    pairs = [(group, views) for group in found for views in _views(group)]
-    drawn = _drawn([views for _, views in pairs])
-    looked_at = 0
+    drawn = _Drawn()
+    looked_at = total = 0
+    whole = max(sum(len(group.places[0].packets) for group in found), 1)
     for group in found:
         first_place = len(places)
         origin_ns = _origin_ns(group)
@@ -137,19 +139,26 @@ def analyse_captures(
                 )
             )
         measure = _Measure(group, origin_ns, listed_gap_s, first_place)
-        for _, views in (pair for pair in pairs if pair[0] is group):
-            tell("measuring", len(measured) / len(pairs))
-            measured.append(measure.connection(views, drawn))
-            looked_at += sum(
+        competing = _Competing(group, origin_ns)
+        for views in _views(group):
+            tell("measuring", min(total / whole, 1.0))
+            drawn.add(views.captured_bytes)
+            competing.add(views)
+            measured.append(measure.connection(views, drawn.from_bytes))
+            # The next one is made while this name would still hold this one.
+            del views
+            packets = sum(
                 way.packets
                 for each in measured[-1].subflows
                 for way in (each.client_to_server, each.server_to_client)
             )
+            looked_at, total = looked_at + packets, total + packets
             if looked_at > _KEPT_PACKETS:
                 looked_at = 0
                 for where in group.places:
                     where.packets.release()
-        fairness += _fairness(group, first_place, origin_ns)
+        fairness += competing.fairness(first_place)
+    measured = [drawn.only(each) for each in measured]
     tell("measuring", 1.0)
     return CaptureAnalysis(
         files=tuple(quality(each) for each in captures),
@@ -171,7 +180,7 @@ class _Views:
     """A connection as each place of its group saw it; at least one did."""
 
     near_client: Connection | None
-    near_server: Connection | None
+    near_server: Connection | None = None
 
     @property
     def any(self) -> Connection:
@@ -184,10 +193,11 @@ class _Views:
         return self.any.forward.captured_bytes, self.any.backward.captured_bytes
 
 
-def _views(group: Group) -> list[_Views]:
+def _views(group: Group) -> Iterator[_Views]:
     first = group.places[0]
     if len(group.places) == 1:
-        return [_Views(each, None) for each in first.connections]
+        # Unlike a comprehension, this holds no connection while the next one is made.
+        return map(_Views, first.each_connection())
     second = group.places[1]
     partner = _partners(group)
     taken = set(partner.values())
@@ -198,7 +208,7 @@ def _views(group: Group) -> list[_Views]:
     rest = [
         _Views(None, each) for index, each in enumerate(second.connections) if index not in taken
     ]
-    return found + rest
+    return iter(found + rest)
 
 
 def _partners(group: Group) -> dict[int, int]:
@@ -233,10 +243,27 @@ def _origin_ns(group: Group) -> int:
     return min(firsts, default=0)
 
 
-def _drawn(every: list[_Views]) -> int:
-    """From how many bytes on a direction is drawn."""
-    sizes = sorted((size for views in every for size in views.captured_bytes), reverse=True)
-    return max(sizes[:DRAWN_TRANSFERS][-1] if sizes else 0, _SMALLEST_DRAWN_BYTES)
+class _Drawn:
+    """Tells which directions are drawn, though connections come one by one."""
+
+    def __init__(self) -> None:
+        self._largest: list[int] = []
+
+    def add(self, sizes: Iterable[int]) -> None:
+        self._largest = heapq.nlargest(DRAWN_TRANSFERS, [*self._largest, *sizes])
+
+    @property
+    def from_bytes(self) -> int:
+        """From how many bytes on a direction is drawn, as far as is known: it only rises."""
+        return max(self._largest[-1] if self._largest else 0, _SMALLEST_DRAWN_BYTES)
+
+    def only(self, found: ConnectionResult) -> ConnectionResult:
+        """The connection without the series of what turned out to be too small."""
+        there, back = (
+            each if each.captured_bytes >= self.from_bytes else replace(each, trace=None)
+            for each in (found.client_to_server, found.server_to_client)
+        )
+        return replace(found, client_to_server=there, server_to_client=back)
 
 
 class _Measure:
@@ -710,42 +737,79 @@ def _head_of_line(arrived: Direction) -> HeadOfLine | None:
     )
 
 
-def _fairness(group: Group, first_place: int, origin_ns: int) -> list[Fairness]:
-    """Jain's index of the transfers of each direction, where there are several."""
-    found: list[Fairness] = []
-    for forward in (True, False):
+@dataclass(frozen=True)
+class _Moved:
+    """Progress of a transfer in short times: when, how many bytes, and its whole time."""
+
+    at_s: F64
+    size: I64
+    first_s: float
+    last_s: float
+
+
+class _Competing:
+    """Collects the transfers of each direction, to tell how equally they shared."""
+
+    def __init__(self, group: Group, origin_ns: int) -> None:
+        self._origin_ns = origin_ns
+        self._moved: dict[bool, list[_Moved]] = {True: [], False: []}
         # Data is counted where it arrives, as far as there is a choice.
-        number = len(group.places) - 1 if forward else 0
-        flows = [
-            flow
-            for each in group.places[number].connections
-            if (flow := each.forward if forward else each.backward).captured_bytes
-            >= _SMALLEST_DRAWN_BYTES
-        ]
-        if len(flows) < 2:
-            continue
-        times = [(flow.time_ns - origin_ns) / 1e9 for flow in flows]
-        span = max(float(each.max()) for each in times) - min(float(each.min()) for each in times)
-        edges = covering(times, step_s(span, _FAIRNESS_STEPS))
-        rates = np.stack(
-            [
-                rates_bps(at, np.diff(flow.in_order, prepend=0), edges)
-                for at, flow in zip(times, flows, strict=True)
-            ]
+        self._place = {True: len(group.places) - 1, False: 0}
+        span_ns = max(
+            (int(np.ptp(each.packets.time_ns)) for each in group.places if len(each.packets)),
+            default=0,
         )
-        active = np.stack([(edges[1:] > at[0]) & (edges[:-1] < at[-1]) for at in times])
-        index = jain_over_time(rates, active)
-        if np.isfinite(index).any():
-            found.append(
-                Fairness(
-                    place=first_place + number,
-                    direction="client_to_server" if forward else "server_to_client",
-                    edges_s=edges.tolist(),
-                    index=index.tolist(),
-                    mean=float(np.nanmean(index)),
+        # A power of ten: every step that may be chosen is a multiple of it.
+        self._grain_ns = 10 ** max(len(str(span_ns)) - _FAIRNESS_DIGITS, 0)
+
+    def add(self, views: _Views) -> None:
+        for forward, moved in self._moved.items():
+            connection = views.near_server if self._place[forward] else views.near_client
+            flow = connection and (connection.forward if forward else connection.backward)
+            if not flow or flow.captured_bytes < _SMALLEST_DRAWN_BYTES:
+                continue
+            advanced = np.diff(flow.in_order, prepend=0)
+            rising = np.flatnonzero(advanced)
+            grains, number = np.unique(
+                (flow.time_ns[rising] - self._origin_ns) // self._grain_ns, return_inverse=True
+            )
+            size = np.zeros(len(grains), dtype=np.int64)
+            np.add.at(size, number, advanced[rising])
+            moved.append(
+                _Moved(
+                    at_s=(grains + 0.5) * (self._grain_ns / 1e9),
+                    size=size,
+                    first_s=(int(flow.time_ns.min()) - self._origin_ns) / 1e9,
+                    last_s=(int(flow.time_ns.max()) - self._origin_ns) / 1e9,
                 )
             )
-    return found
+
+    def fairness(self, first_place: int) -> list[Fairness]:
+        """Jain's index of the transfers of each direction, where there are several."""
+        found: list[Fairness] = []
+        for forward, moved in self._moved.items():
+            if len(moved) < 2:
+                continue
+            whole = np.array(
+                [min(each.first_s for each in moved), max(each.last_s for each in moved)]
+            )
+            edges = covering([whole], step_s(float(np.ptp(whole)), _FAIRNESS_STEPS))
+            rates = np.stack([rates_bps(each.at_s, each.size, edges) for each in moved])
+            active = np.stack(
+                [(edges[1:] > each.first_s) & (edges[:-1] < each.last_s) for each in moved]
+            )
+            index = jain_over_time(rates, active)
+            if np.isfinite(index).any():
+                found.append(
+                    Fairness(
+                        place=first_place + self._place[forward],
+                        direction="client_to_server" if forward else "server_to_client",
+                        edges_s=edges.tolist(),
+                        index=index.tolist(),
+                        mean=float(np.nanmean(index)),
+                    )
+                )
+        return found
 
 
 def _remarks(

@@ -135,7 +135,7 @@ class _Packets:
             name: np.zeros(count, dtype=np.bool_)
             for name in ("retransmitted", "reinjected", "resent", "redundant")
         }
-        for number, connection in enumerate(where.connections):
+        for number, connection in enumerate(where.each_connection()):
             directions = where.directions(connection)
             for backward, direction in enumerate(directions):
                 for index, sent in enumerate(direction.subflows):

@@ -5,8 +5,9 @@ that hold different packets of one connection (its subflows over two interfaces,
 ring buffer) at one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +23,7 @@ from captures import (
     Packets,
     Stream,
     connections,
+    each_connection,
     merge,
     one_way_delays,
 )
@@ -54,7 +56,6 @@ class Place:
     captures : tuple of Capture
     packets : Packets
         In order of time; `interface` counts the captures if there are several.
-    connections : tuple of Connection
     streams : dict
         From `streams_by_key`.
     """
@@ -62,8 +63,19 @@ class Place:
     files: tuple[int, ...]
     captures: tuple[Capture, ...]
     packets: Packets
-    connections: tuple[Connection, ...]
     streams: dict[StreamKey, Stream]
+
+    @cached_property
+    def connections(self) -> tuple[Connection, ...]:
+        """All connections, which are kept: see `each_connection`."""
+        found = connections(self.packets)
+        self.packets.release()
+        return found
+
+    def each_connection(self) -> Iterator[Connection]:
+        """The same one by one, none of which is kept: all of a large capture may not fit."""
+        kept = self.__dict__.get("connections")
+        return iter(kept) if kept is not None else each_connection(self.packets)
 
     def directions(self, connection: Connection) -> tuple[Direction, Direction]:
         """Both directions of one of the connections."""
@@ -102,11 +114,9 @@ def place(files: Sequence[int], captures: Sequence[Capture]) -> Place:
 
 
 def _place(files: tuple[int, ...], captures: tuple[Capture, ...], packets: Packets) -> Place:
-    found = connections(packets)
-    packets.release()
     by_key = streams_by_key(packets)
     packets.release()
-    return Place(files, captures, packets, found, by_key)
+    return Place(files, captures, packets, by_key)
 
 
 def groups(captures: Sequence[Capture], *, same_clock: bool | None = None) -> list[Group]:

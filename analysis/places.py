@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,14 @@ from captures import (
     merge,
     one_way_delays,
 )
-from captures.packets import ACK, SYN
+from captures.columns import Column
+from captures.packets import ACK, COLUMNS, SYN
 
 I64 = NDArray[np.int64]
 
 CLIENT, SERVER, BETWEEN = "client", "server", "between"
 
+_SORTED_AT_ONCE = 1_000_000
 _COMPARED_PACKETS = 50_000
 _COMPARED_STREAMS = 3
 # A capture is at an end if less than this part of the round trip lies on that side.
@@ -109,8 +112,31 @@ def place(files: Sequence[int], captures: Sequence[Capture]) -> Place:
     """Read captures of one place as one."""
     packets = captures[0].packets if len(captures) == 1 else merge(list(captures))
     if len(packets) and (np.diff(packets.time_ns) < 0).any():
-        packets = packets.select(np.argsort(packets.time_ns, kind="stable"))
+        packets = _in_order_of_time(packets)
     return _place(tuple(files), tuple(captures), packets)
+
+
+def _in_order_of_time(packets: Packets) -> Packets:
+    order = np.argsort(packets.time_ns, kind="stable")
+    if not packets.pages:
+        return packets.select(order)
+    # What came from files because of its size goes to files.
+    finished = {}
+    for name in COLUMNS:
+        values = getattr(packets, name)
+        column = Column(values.dtype)
+        column.spill()
+        for begin in range(0, len(order), _SORTED_AT_ONCE):
+            column.add(values[order[begin : begin + _SORTED_AT_ONCE]])
+        finished[name] = column.finish()
+        packets.release()
+    columns: dict[str, Any] = {name: values for name, (values, _) in finished.items()}
+    return Packets(
+        **columns,
+        options=packets.options.select(order),
+        flows=packets.flows,
+        pages=tuple(pages for _, pages in finished.values() if pages is not None),
+    )
 
 
 def _place(files: tuple[int, ...], captures: tuple[Capture, ...], packets: Packets) -> Place:

@@ -176,12 +176,12 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         lambda run: megabits(run.mean_user_goodput_bps),
         key=True,
     )
-    of_run(
-        f"{source(results)} average",
-        "Mbit/s",
-        lambda run: megabits(run.reference_goodput_bps, 4),
-        key=True,
-    )
+    if any(run.reference_goodput_bps is not None for run in results):
+        of_run(
+            f"{source(results)} average",
+            "Mbit/s",
+            lambda run: megabits(run.reference_goodput_bps, 4),
+        )
     of_run("goodput, all users", "Mbit/s", lambda run: megabits(run.goodput_bps))
     of_run("Jain index", "", lambda run: number(run.jain, 4))
     of_run("solves", "", lambda run: whole(run.solves))

@@ -40,6 +40,16 @@ class Experiment(ABC):
         check(self)
         self.check()
 
+    @property
+    def as_published(self) -> bool:
+        """Whether it is what its source describes: all parameters are the defaults.
+
+        How the controller decides and what is recorded is ours, and may differ.
+        """
+        ours = ("controller", "captures")
+        mine, default = dataclasses.asdict(self), dataclasses.asdict(type(self)())
+        return all(mine[key] == default[key] for key in mine if key not in ours)
+
     def check(self) -> None:  # noqa: B027 - most experiments have nothing to add
         """Raise ScenarioError where parameters that are right by themselves do not fit together."""
 

@@ -82,6 +82,15 @@ def test_values_that_do_not_fit_together_are_refused():
         scenarios.load("direct-move", {"ships.spacing_m": 6000.0})
 
 
+def test_the_averages_of_the_source_are_those_of_its_parameters():
+    def averages(**changes: object) -> dict[str, float]:
+        return dict(scenarios.load("direct-move", changes).build(seed=0).reference_goodput_bps)
+
+    assert averages() == DirectMove.REFERENCE_GOODPUT_BPS
+    assert averages(**{"controller.kappa": 2.0, "captures.snap_length_bytes": 256}) == averages()
+    assert averages(duration_s=200.0) == {}
+
+
 def test_an_experiment_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         DirectMove().duration_s = 3.0  # type: ignore[misc]

@@ -6,7 +6,9 @@ so that everything before the damage can be used. Memory is bounded: a batch hol
 two, whatever lengths the file claims.
 """
 
+import errno
 import gzip
+import stat
 import struct
 import sys
 import zlib
@@ -122,6 +124,10 @@ class _Source:
     """Reads on until a file, or the intact part of a compressed one, ends."""
 
     def __init__(self, path: Path, header: Header) -> None:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            # A pipe without a writer would be waited for, and a device has no end.
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
         self._file = path.open("rb")
         self._header = header
         self._stream: BinaryIO = cast(BinaryIO, self._file)

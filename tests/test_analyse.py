@@ -1,6 +1,7 @@
 """`tactical analyse`, as a user or a script meets it."""
 
 import json
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +18,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes.txt").write_text("no capture")
     (tmp_path / "empty.pcap").write_bytes(b"")
+    os.mkfifo(tmp_path / "pipe")
     run = tmp_path / "run"
     run.mkdir()
     (run / "run.toml").write_text("")
@@ -30,6 +32,8 @@ REFUSED = [
     ("analyse empty.pcap", "empty.pcap is no capture file"),
     ("analyse run", "`tactical report`"),
     ("analyse .", ". is a directory"),
+    ("analyse /dev/zero", "/dev/zero cannot be read: it is no regular file"),
+    ("analyse pipe", "pipe cannot be read: it is no regular file"),
     (f"analyse {CLIENT} --gap 0", "--gap 0"),
     (f"analyse {CLIENT} --gap nan", "--gap nan"),
     (f"analyse {CLIENT} --export packets.xls", "packets.xls"),

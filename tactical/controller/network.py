@@ -240,7 +240,11 @@ def load(path: Path) -> ControlledNetwork:
         If the file is missing, is not JSON, or a field is missing, unknown or inconsistent.
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise NetworkError(f"{path}: no regular file; expected a network description")
         document = json.loads(path.read_text())
+    except RecursionError:
+        raise NetworkError(f"{path}: nested too deeply; expected a network description") from None
     except OSError as error:
         raise NetworkError(f"{path}: {error.strerror}; expected a network description") from None
     except UnicodeDecodeError:

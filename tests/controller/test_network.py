@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,17 @@ def test_controller_refuses_a_bad_file_in_one_sentence(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert str(file) in said
+
+
+def test_only_a_regular_file_of_modest_depth_is_a_description(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    for path, names in (
+        (tmp_path / "pipe", "no regular file"),
+        (tmp_path, "no regular file"),
+        (Path("/dev/zero"), "no regular file"),
+        (deep, "deep.json"),
+    ):
+        with pytest.raises(description.NetworkError, match=names):
+            description.load(path)

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tactical import cli
+from tactical.commands import analyse
 
 DATA = Path(__file__).parent / "captures" / "data"
 CLIENT, SERVER = (str(DATA / f"csum_{side}.pcap.gz") for side in ("client", "server"))
@@ -92,3 +93,24 @@ def test_a_damaged_file_gives_what_is_before_the_damage(
     assert cli.main(["analyse", "cut.pcap.gz"]) == 0
     assert "cut" in capsys.readouterr().out
     assert "Damaged" in (directory / "report.html").read_text()
+
+
+def test_of_a_very_large_capture_a_document_tells_data_alone(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = SERVER
+    assert cli.main(["analyse", file, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr(analyse, "_MOST_TIMED_PACKETS", 100)
+    assert cli.main(["analyse", file, "--json"]) == 0
+    said = capsys.readouterr()
+    assert "--full measures these, too" in said.err
+    large = json.loads(said.out)
+    assert set(large) <= set(whole)
+    for key in ("payload_bytes", "captured_bytes", "longest_stall_s"):
+        large_flow, flow = (
+            document["connections"][0]["client_to_server"] for document in (large, whole)
+        )
+        assert large_flow[key] == flow[key]
+    assert cli.main(["analyse", file, "--json", "--full"]) == 0
+    assert json.loads(capsys.readouterr().out) == whole

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tactical.faults import Refused
 from tactical.progress import stages
@@ -44,10 +44,18 @@ examples:
 
 _CLOCKS = {"auto": None, "same": True, "estimate": False}
 
+_MOST_TIMED_PACKETS = 4_000_000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a capture file")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help=f"with --json, measure times also in captures of more than {_MOST_TIMED_PACKETS:,} "
+        "packets, which takes some 300 bytes of memory a packet",
+    )
     parser.add_argument(
         "--report",
         type=Path,
@@ -100,13 +108,17 @@ def run(options: argparse.Namespace) -> int:
             raise Refused(f"--{name} {target}: there is no directory {target.parent}")
     if options.figures is not None and options.figures.exists() and not options.figures.is_dir():
         raise Refused(f"--figures {options.figures} is no directory")
-    from analysis.capture import analyse_captures
-    from analysis.capture_json import capture_document
-    from analysis.capture_text import capture_table
-    from analysis.places import PlacesError
-
     with stages() as tell:
         captures = [_read(path, tell) for path in dict.fromkeys(options.files)]
+        if _is_for_data_only(options, captures):
+            tell("finding connections", 0.0)
+            print_json(_data(captures))
+            return 0
+        from analysis.capture import analyse_captures
+        from analysis.capture_json import capture_document
+        from analysis.capture_text import capture_table
+        from analysis.places import PlacesError
+
         try:
             analysis = analyse_captures(
                 captures,
@@ -125,6 +137,29 @@ def run(options: argparse.Namespace) -> int:
     for said in written:
         print(said, file=sys.stderr if options.json else sys.stdout)
     return 0
+
+
+def _data(captures: Sequence[Capture]) -> dict[str, Any]:
+    """Documents of captures that hold one connection in memory at a time."""
+    from captures import summary
+
+    files = [{"file": str(each.path), **summary(each)} for each in captures]
+    return files[0] if len(files) == 1 else {"files": files}
+
+
+def _is_for_data_only(options: argparse.Namespace, captures: Sequence[Capture]) -> bool:
+    """Whether a document is all that is wanted, of captures too large to measure times in."""
+    packets = sum(capture.frames for capture in captures)
+    if not options.json or options.full or packets <= _MOST_TIMED_PACKETS:
+        return False
+    if options.report is not None or options.figures is not None or options.export is not None:
+        return False
+    print(
+        f"tactical: {packets:,} packets: connections with their data and stalls, without delays "
+        "and rates; --full measures these, too, and takes some 300 bytes of memory a packet",
+        file=sys.stderr,
+    )
+    return True
 
 
 def _read(path: Path, tell: Callable[[str, float], None]) -> Capture:

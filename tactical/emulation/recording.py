@@ -120,6 +120,9 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[lis
             ) from None
         stack.callback(captures.chmod, mode)
         started: list[tuple[CapturePoint, Process]] = []
+        # A recorder goes on when its interface goes down, and does not start where it is.
+        resting = [p for p in plan.capture_points if not _is_up(network, p)]
+        _set(network, resting, "up")
         for point in plan.capture_points:
             log = run_dir / "logs" / f"recorder-{point.interface}.log"
             process = network.start(recorder_command(plan, point, run_dir, ring_kibibytes), log)
@@ -137,7 +140,19 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[lis
                 snap_length_bytes=plan.snap_length_bytes,
                 limit_bytes=1024 * ring_kibibytes * RING_FILES,
             )
+        _set(network, resting, "down")
         yield [process for _, process in started]
+
+
+def _is_up(network: Network, point: CapturePoint) -> bool:
+    """Whether an interface is in use (IFF_UP), which that of a station's other access is not."""
+    flags = Command(("cat", f"/sys/class/net/{point.interface}/flags"), point.namespace)
+    return bool(int(network.run(flags), 16) & 1)
+
+
+def _set(network: Network, points: Sequence[CapturePoint], state: str) -> None:
+    for point in points:
+        network.run(Command(("ip", "link", "set", point.interface, state), point.namespace))
 
 
 def _stop(point: CapturePoint, process: Process, run_dir: Path, events: EventLog) -> None:

@@ -41,18 +41,17 @@ EntryTime = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Satcom:
-    """The satellite path, in range all the time."""
+class WithBackhaul:
+    """What has a link to shore among its parameters."""
 
-    rate_bps: Rate = 50e6
-    delay_s: Delay = 0.25
-    loss: Loss = 0.0
-    buffer_packets: Buffer = 500
+    rate_bps: float
+    delay_s: float
+    loss: float
+    buffer_packets: int
 
     @property
     def backhaul(self) -> Link:
-        """Its link to shore."""
+        """The link to shore."""
         return Link(
             rate_bps=self.rate_bps,
             delay_s=self.delay_s,
@@ -62,7 +61,17 @@ class Satcom:
 
 
 @dataclass(frozen=True)
-class Uav:
+class Satcom(WithBackhaul):
+    """The satellite path, in range all the time."""
+
+    rate_bps: Rate = 50e6
+    delay_s: Delay = 0.25
+    loss: Loss = 0.0
+    buffer_packets: Buffer = 500
+
+
+@dataclass(frozen=True)
+class Uav(WithBackhaul):
     """The UAV: its link to shore, its radio, its place above the sea."""
 
     rate_bps: Rate = 1e6
@@ -80,16 +89,6 @@ class Uav:
         """Half of the way through its range, at sea level, of a track that passes beside it."""
         closest_m = math.hypot(offset_m, self.altitude_m)
         return math.sqrt((self.range_m - closest_m) * (self.range_m + closest_m))
-
-    @property
-    def backhaul(self) -> Link:
-        """Its link to shore."""
-        return Link(
-            rate_bps=self.rate_bps,
-            delay_s=self.delay_s,
-            loss=self.loss,
-            buffer_packets=self.buffer_packets,
-        )
 
 
 @dataclass(frozen=True)

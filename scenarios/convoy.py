@@ -4,7 +4,15 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import mobility
-from scenarios.components import Association, Captures, Controller, Duration, Load, Satcom
+from scenarios.components import (
+    Association,
+    Captures,
+    Controller,
+    Duration,
+    Load,
+    Satcom,
+    WithBackhaul,
+)
 from scenarios.errors import ScenarioError
 from scenarios.experiment import Experiment
 from scenarios.parameters import Parameter
@@ -12,7 +20,6 @@ from scenarios.scenario import (
     AccessPoint,
     Buffer,
     Delay,
-    Link,
     Loss,
     Range,
     Rate,
@@ -85,7 +92,7 @@ class Formation:
 
 
 @dataclass(frozen=True)
-class Uavs:
+class Uavs(WithBackhaul):
     """Four UAVs along the route, all with the same radio and link."""
 
     rate_bps: Rate = 1e6
@@ -115,16 +122,6 @@ class Uavs:
             unit="m", meaning="radius of their circles and turns", minimum=1, maximum=100_000
         ),
     ] = 100.0
-
-    @property
-    def backhaul(self) -> Link:
-        """The link of each to shore."""
-        return Link(
-            rate_bps=self.rate_bps,
-            delay_s=self.delay_s,
-            loss=self.loss,
-            buffer_packets=self.buffer_packets,
-        )
 
     @property
     def motions(self) -> list[mobility.Trajectory]:

@@ -15,6 +15,7 @@ from scenarios.components import (
     Satcom,
     Ships,
     Uav,
+    WithBackhaul,
 )
 from scenarios.errors import ScenarioError
 from scenarios.experiment import Experiment
@@ -24,7 +25,6 @@ from scenarios.scenario import (
     Buffer,
     Channel,
     Delay,
-    Link,
     Loss,
     Range,
     Rate,
@@ -35,7 +35,7 @@ from scenarios.scenario import (
 
 
 @dataclass(frozen=True)
-class Coast:
+class Coast(WithBackhaul):
     """The access point on the coast: its line to the host, its radio, its mast."""
 
     rate_bps: Rate = 20e6
@@ -48,16 +48,6 @@ class Coast:
         Parameter(unit="m", meaning="height of the mast above the sea", minimum=0, maximum=1000),
     ] = 30.0
     channel: Channel = 6
-
-    @property
-    def backhaul(self) -> Link:
-        """Its link to the host."""
-        return Link(
-            rate_bps=self.rate_bps,
-            delay_s=self.delay_s,
-            loss=self.loss,
-            buffer_packets=self.buffer_packets,
-        )
 
 
 @dataclass(frozen=True)

@@ -21,27 +21,19 @@ or were interrupted are analysed as far as their files go.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from analysis.collect import collect
-from analysis.report import report
-from analysis.result import (
-    Interruption,
-    PathShare,
-    QueueResult,
-    RunResult,
-    Series,
-    UserResult,
-)
-from analysis.run import analyse, jain, write
-from analysis.run_text import stories_text
-from analysis.rundirectory import RunDirectoryError
-from analysis.table import table
+from analysis.presentation.run_page import report
+from analysis.presentation.run_table import table
+from analysis.presentation.run_text import stories_text
+from analysis.run.analyse import analyse, jain, write
+from analysis.run.collect import collect
+from analysis.run.directory import RunDirectoryError
+from analysis.run.result import PathShare, QueueResult, RunResult, Series, UserResult
+from analysis.transfer.interruption import Interruption
 
 if TYPE_CHECKING:
-    from analysis.capture import analyse_captures
-    from analysis.capture_json import capture_document
-    from analysis.capture_page import capture_figures, capture_report
-    from analysis.capture_text import capture_table
-    from analysis.frames import (
+    from analysis.capture.analyse import analyse_captures
+    from analysis.capture.document import capture_document
+    from analysis.capture.frames import (
         connections_frame,
         export_packets,
         interruptions_frame,
@@ -50,6 +42,8 @@ if TYPE_CHECKING:
         series_frame,
         subflows_frame,
     )
+    from analysis.presentation.capture_page import capture_figures, capture_report
+    from analysis.presentation.capture_text import capture_table
 
 __all__ = [
     "Interruption",
@@ -80,21 +74,20 @@ __all__ = [
     "write",
 ]
 
-# Found on use: whoever analyses a run need not wait for pandas. Modules with the same name as
-# their function are not among them: importing such a module would hide the function.
+# Found on use: whoever analyses a run need not wait for pandas.
 _ON_USE = {
-    "analyse_captures": "analysis.capture",
-    "capture_document": "analysis.capture_json",
-    "capture_figures": "analysis.capture_page",
-    "capture_report": "analysis.capture_page",
-    "capture_table": "analysis.capture_text",
-    "connections_frame": "analysis.frames",
-    "export_packets": "analysis.frames",
-    "interruptions_frame": "analysis.frames",
-    "packet_frames": "analysis.frames",
-    "packets_frame": "analysis.frames",
-    "series_frame": "analysis.frames",
-    "subflows_frame": "analysis.frames",
+    "analyse_captures": "analysis.capture.analyse",
+    "capture_document": "analysis.capture.document",
+    "capture_figures": "analysis.presentation.capture_page",
+    "capture_report": "analysis.presentation.capture_page",
+    "capture_table": "analysis.presentation.capture_text",
+    "connections_frame": "analysis.capture.frames",
+    "export_packets": "analysis.capture.frames",
+    "interruptions_frame": "analysis.capture.frames",
+    "packet_frames": "analysis.capture.frames",
+    "packets_frame": "analysis.capture.frames",
+    "series_frame": "analysis.capture.frames",
+    "subflows_frame": "analysis.capture.frames",
 }
 
 

@@ -204,7 +204,7 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
         interfaces = {}
         for i in plan.stations[transfer.user]:
             via = i.relay
-            if i.wireless:  # see `analysis.links`
+            if i.wireless:  # see `analysis.run.links`
                 via = "+".join(radio.access_point for radio in plan.radios)
             interfaces[i.name] = {"via": via, "address": i.address, "capture": i.capture}
         users[transfer.user] = {

@@ -13,7 +13,7 @@ from tactical.progress import stages
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
-    from analysis.capture_result import CaptureAnalysis
+    from analysis.capture.result import CaptureAnalysis
     from captures import Capture
 
 SUMMARY = "measure connections, subflows and data in capture files"
@@ -114,10 +114,10 @@ def run(options: argparse.Namespace) -> int:
             tell("finding connections", 0.0)
             print_json(_data(captures))
             return 0
-        from analysis.capture import analyse_captures
-        from analysis.capture_json import capture_document
-        from analysis.capture_text import capture_table
-        from analysis.places import PlacesError
+        from analysis.capture.analyse import analyse_captures
+        from analysis.capture.document import capture_document
+        from analysis.capture.places import PlacesError
+        from analysis.presentation.capture_text import capture_table
 
         try:
             analysis = analyse_captures(
@@ -194,7 +194,7 @@ def _write(
     written: list[str] = []
     try:
         if options.export is not None:
-            from analysis.frames import export_packets
+            from analysis.capture.frames import export_packets
 
             tell("exporting packets", 0.0)
             written.append(f"packets: {export_packets(captures, options.export)}")
@@ -202,7 +202,7 @@ def _write(
             tell("drawing figures", 0.0)
             written.append(f"figures: {_figures(analysis, options.figures)} in {options.figures}")
         if options.report is not None or not (options.no_report or options.json):
-            from analysis.capture_page import capture_report
+            from analysis.presentation.capture_page import capture_report
 
             tell("writing the report", 0.0)
             target = options.report or _unused(Path("report.html"))
@@ -214,8 +214,8 @@ def _write(
 
 
 def _figures(analysis: CaptureAnalysis, directory: Path) -> int:
-    from analysis.capture_page import capture_figures
-    from analysis.style import PAPER_WIDTH_IN
+    from analysis.presentation.capture_page import capture_figures
+    from analysis.presentation.style import PAPER_WIDTH_IN
 
     directory.mkdir(parents=True, exist_ok=True)
     count = 0

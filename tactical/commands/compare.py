@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load the results, compare and print."""
     from analysis import RunDirectoryError
-    from analysis.compare import compare, load
-    from analysis.comparison_report import comparison_report, comparison_text
+    from analysis.presentation.comparison_page import comparison_report, comparison_text
+    from analysis.run.compare import compare, load
 
     if not 0 < options.confidence < 1:
         raise Refused(

@@ -11,7 +11,7 @@ from tactical.faults import Refused
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
-    from analysis.excerpt import DecodedPacket, Excerpt, Moment, Source
+    from analysis.run.excerpt import DecodedPacket, Excerpt, Moment, Source
 
 SUMMARY = "decode the few packets around an event"
 EXAMPLES = """\
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Find the packets, decode and print them."""
-    from analysis.excerpt import ExcerptError, excerpt
+    from analysis.run.excerpt import ExcerptError, excerpt
 
     if (options.around is None) == (options.at is None):
         raise Refused("say where to look: either --around KIND:N or --at SECONDS")
@@ -86,14 +86,14 @@ def run(options: argparse.Namespace) -> int:
 def _asked(options: argparse.Namespace) -> tuple[list[Source], Moment, int | None]:
     """What to look into, when, and the port of the user whom it is about."""
     from analysis import RunDirectoryError, analyse
-    from analysis.excerpt import (
+    from analysis.run.directory import count, mapping, read_run
+    from analysis.run.excerpt import (
         ExcerptError,
         Source,
         moment_of_capture,
         moment_of_run,
         sources_of_run,
     )
-    from analysis.rundirectory import count, mapping, read_run
     from captures import read
 
     path: Path = options.path

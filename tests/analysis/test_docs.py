@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis import stalls
-from analysis.frames import PACKET_COLUMNS
+from analysis.capture.frames import PACKET_COLUMNS
+from analysis.transfer import stalls
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "analysis.md").read_text(encoding="utf-8")

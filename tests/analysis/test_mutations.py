@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from analysis import analyse, report, stories_text
-from analysis.compare import compare
+from analysis.run.compare import compare
 
 ODD = [None, -1, 1e300, float("nan"), "x", [], {}, True, "\ud800", 10**30, [[[]]], 0, ""]
 FILES = ["events.jsonl", "counters.json", "plan.json", "host.jsonl", "traffic/ship1-client.json"]

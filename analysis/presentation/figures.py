@@ -1,0 +1,245 @@
+"""How figures are written: one set of rows, used by the table and by the report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from analysis.run.measure import LISTED_GAP_S
+from analysis.run.result import RunResult, UserResult
+
+NOTHING = "–"
+_OVERLOADED, _NOT_COMPLETED = "OVERLOADED", "not completed"
+ALARMING = ("failed", _OVERLOADED, _NOT_COMPLETED)
+"""Cells that must not be overlooked."""
+
+# The protocols in the order they are compared in.
+_ORDER = ("sptcp", "mptcp", "fdm")
+_TOLD_PARAMETERS = 4
+
+
+def in_order(results: Sequence[RunResult]) -> list[RunResult]:
+    """By protocol, as they are compared, then by seed, then by the time they were made."""
+
+    def place(result: RunResult) -> tuple[int, str, int, str, str]:
+        known = _ORDER.index(result.protocol) if result.protocol in _ORDER else len(_ORDER)
+        seed = result.seed if result.seed is not None else -1
+        return known, result.protocol, seed, result.created, result.run
+
+    return sorted(results, key=place)
+
+
+def differing(results: Sequence[RunResult]) -> list[str]:
+    """Parameters that are not the same in all runs whose parameters are known."""
+    known = [each.parameters for each in results if each.parameters]
+    names = dict.fromkeys(name for each in known for name in each)
+    return [name for name in names if len({repr(each.get(name)) for each in known}) > 1]
+
+
+def parameter(result: RunResult, name: str) -> str:
+    """A parameter as it is set: "satcom.delay_s=0.1"."""
+    value = result.parameters.get(name, "?")
+    return f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+
+
+def run_labels(results: Sequence[RunResult]) -> list[list[str]]:
+    """What tells each run from the others.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+
+    Returns
+    -------
+    list of list of str
+        For each run: the protocol, with the seed where seeds differ; then one entry for each
+        parameter that differs; then, if that leaves two alike, when they were made.
+    """
+    seeds = len({each.seed for each in results}) > 1
+    scenarios = len({each.scenario for each in results}) > 1
+    names = differing(results)
+    labels: list[list[str]] = []
+    for each in results:
+        first = each.protocol or each.run
+        if seeds and each.seed is not None:
+            first += f" #{each.seed}"
+        settings = [parameter(each, name) for name in names[:_TOLD_PARAMETERS] if each.parameters]
+        labels.append([first, *([each.scenario] if scenarios else []), *settings])
+    for tell in (made_at, lambda run: run.run):
+        alike = [labels.count(label) > 1 for label in labels]
+        labels = [
+            [*label, tell(run)] if same and tell(run) else label
+            for label, run, same in zip(labels, results, alike, strict=True)
+        ]
+    # The same directory twice.
+    return [
+        [*label, f"({labels[:index].count(label) + 1})"] if labels.count(label) > 1 else label
+        for index, label in enumerate(labels)
+    ]
+
+
+def made_at(result: RunResult) -> str:
+    """When the run was made, date and time, UTC."""
+    return result.created.replace("T", " ").removesuffix("+00:00").removesuffix("Z")
+
+
+def run_names(results: Sequence[RunResult]) -> list[str]:
+    """`run_labels` in one line each."""
+    return [" ".join(label) for label in run_labels(results)]
+
+
+def source(results: Sequence[RunResult]) -> str:
+    """Whose averages the runs are compared with."""
+    named = {each.reference for each in results if each.reference}
+    return named.pop() if len(named) == 1 else "the source's own"
+
+
+def megabits(value: float | None, digits: int = 3) -> str:
+    """A rate in bit/s, written in Mbit/s."""
+    return NOTHING if value is None else f"{value / 1e6:.{digits}f}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A plain number."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
+
+
+def whole(value: int | None) -> str:
+    """A count, with spaces between thousands."""
+    return NOTHING if value is None else f"{value:,}".replace(",", " ")
+
+
+def milliseconds(value: float | None) -> str:
+    """A time in seconds, written in ms."""
+    return NOTHING if value is None else f"{1000 * value:.1f}"
+
+
+def fine_milliseconds(value: float | None) -> str:
+    """A time in seconds, written in ms with three digits, or all before the point."""
+    if value is None:
+        return NOTHING
+    return f"{1000 * value:.0f}" if value >= 0.1 else f"{1000 * value:.3g}"
+
+
+def worst(user: UserResult) -> str:
+    """The longest interruption with its cause."""
+    return _with_cause(user.longest_interruption_s, user.longest_interruption_cause)
+
+
+def worst_later(user: UserResult) -> str:
+    """The longest interruption after the start-up, with its cause."""
+    return _with_cause(
+        user.longest_interruption_after_start_s, user.longest_interruption_after_start_cause
+    )
+
+
+def _with_cause(length_s: float | None, cause: str | None) -> str:
+    if length_s is None:
+        return NOTHING
+    # What causes the short pauses of any transfer is of no interest.
+    return f"{length_s:.2f} ({cause})" if cause and length_s > LISTED_GAP_S else f"{length_s:.2f}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: of a whole run, or of one user (`user` set)."""
+
+    label: str
+    unit: str
+    cells: list[str]
+    user: str | None = None
+    key: bool = False
+
+
+def rows(results: Sequence[RunResult]) -> list[Row]:
+    """All figures, the runs side by side.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+        In the order of the columns.
+
+    Returns
+    -------
+    list of Row
+    """
+    found: list[Row] = []
+
+    def of_run(
+        label: str, unit: str, text: Callable[[RunResult], str], *, key: bool = False
+    ) -> None:
+        found.append(Row(label, unit, [text(each) for each in results], key=key))
+
+    of_run("state", "", lambda run: run.state)
+    of_run(
+        "goodput, mean of users",
+        "Mbit/s",
+        lambda run: megabits(run.mean_user_goodput_bps),
+        key=True,
+    )
+    if any(run.reference_goodput_bps is not None for run in results):
+        of_run(
+            f"{source(results)} average",
+            "Mbit/s",
+            lambda run: megabits(run.reference_goodput_bps, 4),
+        )
+    of_run("goodput, all users", "Mbit/s", lambda run: megabits(run.goodput_bps))
+    of_run("Jain index", "", lambda run: number(run.jain, 4))
+    of_run("solves", "", lambda run: whole(run.solves))
+    of_run("handovers", "", lambda run: whole(run.handovers))
+    of_run("longest handover", "s", lambda run: number(max(run.handover_s, default=None), 2))
+    of_run("capture drops", "packets", lambda run: whole(run.capture_drops))
+    of_run("machine", "", _machine)
+    names = list(dict.fromkeys(name for run in results for name in run.users))
+    for name in names:
+
+        def of_user(
+            label: str,
+            unit: str,
+            text: Callable[[UserResult], str],
+            *,
+            key: bool = False,
+            name: str = name,
+        ) -> None:
+            cells = [text(run.users[name]) if name in run.users else NOTHING for run in results]
+            found.append(Row(label, unit, cells, user=name, key=key))
+
+        of_user("goodput", "Mbit/s", lambda user: megabits(user.goodput_bps), key=True)
+        of_user("goodput to the end", "Mbit/s", lambda user: megabits(user.goodput_to_end_bps))
+        of_user("offered", "Mbit/s", lambda user: megabits(user.offered_bps))
+        of_user("longest interruption", "s", worst, key=True)
+        of_user("longest after start-up", "s", worst_later)
+        of_user("interruptions over 0.5 s", "", lambda user: whole(len(user.interruptions)))
+        of_user("packet delay, mean", "ms", lambda user: milliseconds(user.mean_packet_delay_s))
+        of_user("packet delay, p95", "ms", lambda user: milliseconds(user.p95_packet_delay_s))
+        of_user("throughput variation", "", lambda user: number(user.throughput_cov))
+        of_user("data captured", "bytes", lambda user: whole(user.data_bytes))
+        of_user("sent, says iperf3", "bytes", lambda user: whole(user.iperf_bytes))
+        of_user("transfer", "", _transfer)
+        for via in dict.fromkeys(
+            share.via for run in results if name in run.users for share in run.users[name].subflows
+        ):
+            of_user(f"data over {via}", "bytes", partial(_over, via=via))
+        of_user("lost on the way", "packets", lambda user: whole(user.lost_packets))
+        of_user("retransmissions", "packets", lambda user: whole(user.retransmissions))
+        of_user("reinjections", "packets", lambda user: whole(user.reinjections))
+    return found
+
+
+def _machine(run: RunResult) -> str:
+    if run.machine is None:
+        return NOTHING
+    return _OVERLOADED if run.overloaded else "kept up"
+
+
+def _over(user: UserResult, via: str) -> str:
+    return whole(sum(share.data_bytes for share in user.subflows if share.via == via))
+
+
+def _transfer(user: UserResult) -> str:
+    if user.completed is None:
+        return "not known"
+    if not user.completed:
+        return _NOT_COMPLETED
+    if user.bytes_agree is None:
+        return "complete"
+    return "complete" if user.bytes_agree else "complete, bytes differ"

@@ -1,0 +1,1 @@
+"""A run directory: its files and captures, joined into the figures of a run."""

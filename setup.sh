@@ -123,9 +123,9 @@ if [[ ! -e $stamp || $(<"$stamp") != "$state" ]]; then
     say "installing the Python packages (some minutes the first time)"
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[test]' >&2 ||
         die "pip could not install the Python packages (is this machine offline?)"
-    say "compiling the flow deviation solver and the reader of captures (some 30 s, once)"
-    "$VENV/bin/python" -c 'import captures, fdm; captures.prepare(); fdm.prepare()' >&2 ||
-        die "the flow deviation solver or the reader of captures could not be compiled"
+    say "compiling the flow deviation solver, the reader of captures and the simulator (some 45 s, once)"
+    "$VENV/bin/python" -c 'import captures, fdm, simulation as s; captures.prepare(); fdm.prepare(); s.prepare()' >&2 ||
+        die "the solver, the reader of captures or the simulator could not be compiled"
     printf '%s\n' "$state" > "$stamp"
 fi
 say "ready"

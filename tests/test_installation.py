@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ["tactical", "analysis", "scenarios", "captures", "fdm", "mobility"]
+PACKAGES = ["tactical", "analysis", "scenarios", "captures", "fdm", "mobility", "simulation"]
 
 
 @pytest.fixture(scope="module")

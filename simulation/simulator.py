@@ -1,0 +1,355 @@
+"""A simulation that can be run piece by piece and looked at in between."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulation import compilation, engine, state
+from simulation.congestion import ALGORITHMS, VEGAS_LEAST
+from simulation.draws import M1, M2
+from simulation.engine import ACKNOWLEDGMENT, DATA, UNRESPONSIVE
+from simulation.network import Connection, Link, Source
+from simulation.queueing import RING_FULL
+
+ENDLESS = 1 << 60
+_RING, _SLACK = 256, 8
+_PIECE_EVENTS = 400_000
+_PLAIN_PIECE_EVENTS = 20_000
+"""Events between two looks at progress, compiled and not; some tenths of a second."""
+
+
+class SimulationError(RuntimeError):
+    """A limit of the simulation was hit; its result would be wrong."""
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What has happened so far.
+
+    Attributes
+    ----------
+    time_s : float
+        Simulated time.
+    hops : int
+        Packets that have passed a link, each link counted.
+    delivered_packets : array
+        For each connection: data that have arrived in order on their subflow.
+    subflow_packets : list of arrays
+        The same for each subflow of each connection.
+    retransmitted, recoveries, timeouts, limited : array
+        For each connection: packets sent again, fast recoveries, retransmission timeouts, and
+        times that the receive window held a subflow back.
+    done_s : array
+        When transfers were complete; infinite for those that are not.
+    link_packets : array
+        For each link: packets that it has taken.
+    link_drops : array
+        Packets that found the buffer full, or nearly.
+    link_losses : array
+        Packets lost at random.
+    source_packets : array
+        For each source: packets that have arrived.
+    """
+
+    time_s: float
+    hops: int
+    delivered_packets: NDArray[np.int64]
+    subflow_packets: list[NDArray[np.int64]]
+    retransmitted: NDArray[np.int64]
+    recoveries: NDArray[np.int64]
+    timeouts: NDArray[np.int64]
+    limited: NDArray[np.int64]
+    done_s: NDArray[np.float64]
+    link_packets: NDArray[np.int64]
+    link_drops: NDArray[np.int64]
+    link_losses: NDArray[np.int64]
+    source_packets: NDArray[np.int64]
+
+
+class Simulation:
+    """Links, connections and sources, at some moment.
+
+    Equal arguments give equal results to the last bit, on every machine and however the time is cut
+    into calls of `run`.
+
+    Parameters
+    ----------
+    links, connections, sources : sequence
+        What is simulated. Paths name links by their index.
+    seed : int
+        Of random losses, drops and bursts.
+    compiled : bool, optional
+        Whether to compile; by default, if there is Numba. The result is the same.
+
+    Raises
+    ------
+    ValueError
+        If a path names a link that is not there.
+    """
+
+    def __init__(
+        self,
+        links: Sequence[Link],
+        connections: Sequence[Connection],
+        sources: Sequence[Source] = (),
+        seed: int = 1,
+        compiled: bool | None = None,
+    ) -> None:
+        self._compiled = compilation.available() if compiled is None else compiled
+        self._links = links
+        self._connections = connections
+        steps = _Steps(len(links))
+        clock = state.zeros(state.CLOCK, 1)
+        first, second = np.random.SeedSequence(seed).generate_state(2)
+        clock["seed1"], clock["seed2"] = 1 + first % (M1 - 1), 1 + second % (M2 - 1)
+        self._fill_connections(connections, steps)
+        self._sources = state.zeros(state.SOURCE, len(sources))
+        for i, source in enumerate(sources):
+            bits = 8.0 * source.packet_bytes
+            self._sources[i]["forward"] = steps.add(source.links, bits, i, UNRESPONSIVE)
+            self._sources[i]["interval_s"] = bits / source.rate_bps
+            self._sources[i]["on_s"] = source.on_s
+            self._sources[i]["off_s"] = source.off_s
+            self._sources[i]["poisson"] = source.poisson
+        self._steps = steps.records()
+        self._fill_links(links, min(steps.bits, default=1.0))
+        self._fill_timers(clock, [source.start_s for source in sources])
+        self._heap = state.zeros(state.HEAP, max(len(links), 1))
+        self._seen: Any = np.zeros(int(self._subflows["limit"].sum()), np.int8)
+        self._clock = clock
+        if not self._compiled:
+            for name in _RECORDS:
+                setattr(self, name, state.as_objects(getattr(self, name)))
+            self._seen = self._seen.tolist()
+
+    def _fill_connections(self, connections: Sequence[Connection], steps: "_Steps") -> None:
+        self._records = state.zeros(state.CONNECTION, len(connections))
+        count = sum(len(connection.paths) for connection in connections)
+        self._subflows = state.zeros(state.SUBFLOW, count)
+        self._windows = state.zeros(state.WINDOW, count)
+        s = seen = 0
+        for c, connection in enumerate(connections):
+            record = self._records[c]
+            packets = ENDLESS if connection.packets is None else connection.packets
+            record["first"], record["last"] = s, s + len(connection.paths)
+            record["algorithm"] = ALGORITHMS[connection.algorithm]
+            record["unsent"] = record["undelivered"] = packets
+            record["done_s"] = math.inf
+            for path in connection.paths:
+                own, window = self._subflows[s], self._windows[s]
+                own["connection"] = c
+                own["forward"] = steps.add(path.links, 8.0 * connection.packet_bytes, s, DATA)
+                own["back"] = (
+                    steps.add(path.back, 8.0 * connection.acknowledgment_bytes, s, ACKNOWLEDGMENT)
+                    if path.back
+                    else -1
+                )
+                own["ssthresh"] = own["expires_s"] = math.inf
+                own["rto_s"] = 1.0
+                own["rto_min_s"] = connection.rto_min_s
+                own["limit"] = connection.receive_window_packets
+                own["seen"] = seen
+                window["w"] = connection.initial_window_packets
+                window["epoch_s"] = -1.0
+                window["target"] = VEGAS_LEAST
+                window["queueing_s"] = math.inf
+                seen += connection.receive_window_packets
+                s += 1
+
+    def _fill_links(self, links: Sequence[Link], least_bits: float) -> None:
+        self._link_records = state.zeros(state.LINK, len(links))
+        begin = 0
+        for i, link in enumerate(links):
+            size = _RING
+            if link.buffer_packets is not None:
+                under_way = link.delay_s * link.rate_bps / least_bits
+                size = _SLACK + 2 * (link.buffer_packets + int(min(under_way, 1e4)))
+            size = 1 << (size - 1).bit_length()
+            record = self._link_records[i]
+            record["s_per_bit"] = 1.0 / link.rate_bps
+            record["delay_s"], record["loss"] = link.delay_s, link.loss
+            buffer = -1 if link.buffer_packets is None else link.buffer_packets
+            record["buffer"], record["early"] = buffer, buffer - link.early_drop_packets
+            record["ring"], record["mask"] = begin, size - 1
+            begin += size
+        self._ring = state.zeros(state.PACKET, begin)
+
+    def _fill_timers(self, clock: Any, source_starts: Sequence[float]) -> None:
+        starts = [self._connections[c].start_s for c in self._subflows["connection"]]
+        starts += source_starts
+        timers = state.zeros(state.TIMER, len(starts))
+        for row, who in enumerate(sorted(range(len(starts)), key=starts.__getitem__)):
+            timers[row]["at_s"], timers[row]["who"] = starts[who], who
+            timers[who]["place"] = row  # a sorted list is a heap
+        clock["timers"] = len(starts)
+        self._timers = timers
+
+    @property
+    def time_s(self) -> float:
+        """Simulated time."""
+        return float(self._clock[0]["now_s"] if self._compiled else self._clock[0].now_s)
+
+    def run(self, until_s: float, progress: Callable[[float], None] | None = None) -> None:
+        """Simulate until a time.
+
+        Parameters
+        ----------
+        until_s : float
+            Nothing happens if this time has passed.
+        progress : callable, optional
+            Gets the simulated time every now and then.
+
+        Raises
+        ------
+        SimulationError
+            If a limit was hit.
+        """
+        loop = compilation.advance() if self._compiled else engine.advance
+        # Nothing but the time of the next look depends on it.
+        piece = _PIECE_EVENTS if self._compiled else _PLAIN_PIECE_EVENTS
+        while True:
+            more = loop(
+                float(until_s), piece, self._clock, self._heap, self._timers, self._link_records,
+                self._ring, self._steps, self._subflows, self._windows, self._records,
+                self._sources, self._seen,
+            )  # fmt: skip
+            clock = self._clock[0]
+            fault, who, crowded = (
+                (clock["fault"], clock["faulty"], clock["crowded"])
+                if self._compiled
+                else (clock.fault, clock.faulty, clock.crowded)
+            )
+            if fault:
+                raise SimulationError(
+                    f"link {who} has more packets on it than its ring holds"
+                    if fault == RING_FULL
+                    else f"subflow {who} got a packet beyond its receive window"
+                )
+            if crowded:
+                self._grow()
+            elif not more:
+                return
+            if progress is not None:
+                progress(min(self.time_s, until_s))
+
+    def _grow(self) -> None:
+        """Double the rings that are half full."""
+        plain = not self._compiled
+        links = state.as_records(self._link_records, state.LINK) if plain else self._link_records
+        ring = state.as_records(self._ring, state.PACKET) if plain else self._ring
+        old = links.copy()
+        sizes = np.where(2 * (old["tail"] - old["head"]) > old["mask"], 2, 1) * (old["mask"] + 1)
+        links["mask"] = sizes - 1
+        links["ring"] = np.cumsum(sizes) - sizes
+        grown = state.zeros(state.PACKET, int(sizes.sum()))
+        for before, after in zip(old, links, strict=True):
+            on_link = np.arange(before["head"], before["tail"])
+            grown[after["ring"] + (on_link & after["mask"])] = ring[
+                before["ring"] + (on_link & before["mask"])
+            ]
+        if plain:
+            self._link_records, self._ring = state.as_objects(links), state.as_objects(grown)
+            self._clock[0].crowded = 0
+        else:
+            self._ring = grown
+            self._clock["crowded"] = 0
+
+    def counters(self) -> Counters:
+        """Return what has happened so far."""
+        links, subflows, windows_of, sources, clock = (
+            getattr(self, name) if self._compiled else state.as_records(getattr(self, name), dtype)
+            for name, dtype in (
+                ("_link_records", state.LINK),
+                ("_subflows", state.SUBFLOW),
+                ("_records", state.CONNECTION),
+                ("_sources", state.SOURCE),
+                ("_clock", state.CLOCK),
+            )
+        )
+        firsts = windows_of["first"]
+
+        def each(name: str) -> NDArray[np.int64]:
+            if not len(firsts):
+                return np.zeros(0, np.int64)
+            sums: NDArray[np.int64] = np.add.reduceat(subflows[name], firsts)
+            return sums
+
+        return Counters(
+            time_s=float(clock[0]["now_s"]),
+            hops=int(clock[0]["hops"]),
+            delivered_packets=each("expected"),
+            subflow_packets=[
+                subflows["expected"][a:b].copy()
+                for a, b in zip(firsts, windows_of["last"], strict=True)
+            ],
+            retransmitted=each("retransmitted"),
+            recoveries=each("recoveries"),
+            timeouts=each("timeouts"),
+            limited=each("limited"),
+            done_s=windows_of["done_s"].copy(),
+            link_packets=links["tail"].copy(),
+            link_drops=links["dropped"].copy(),
+            link_losses=links["lost"].copy(),
+            source_packets=sources["received"].copy(),
+        )
+
+    def windows(self) -> NDArray[np.float64]:
+        """Return the congestion window of every subflow, in packets."""
+        if self._compiled:
+            w: NDArray[np.float64] = self._windows["w"].copy()
+            return w
+        return np.array([window.w for window in self._windows])
+
+    def round_trips_s(self) -> NDArray[np.float64]:
+        """Return the smoothed round-trip time of every subflow; 0 before the first."""
+        if self._compiled:
+            rtt: NDArray[np.float64] = self._windows["rtt_s"].copy()
+            return rtt
+        return np.array([window.rtt_s for window in self._windows])
+
+
+_RECORDS = (
+    "_clock",
+    "_heap",
+    "_timers",
+    "_link_records",
+    "_ring",
+    "_steps",
+    "_subflows",
+    "_windows",
+    "_records",
+    "_sources",
+)
+
+
+class _Steps:
+    """The paths of all packets, one after the other, each with an end."""
+
+    def __init__(self, links: int) -> None:
+        self._links = links
+        self._rows: list[tuple[int, int, int, float]] = []
+        self.bits: set[float] = set()
+
+    def add(self, path: Sequence[int], bits: float, owner: int, kind: int) -> int:
+        first = len(self._rows)
+        for link in path:
+            if not 0 <= link < self._links:
+                raise ValueError(
+                    f"a path names link {link}; there are links 0 to {self._links - 1}"
+                )
+            self._rows.append((link, owner, kind, bits))
+        self._rows.append((-1, owner, kind, bits))
+        self.bits.add(bits)
+        return first
+
+    def records(self) -> Any:
+        records = state.zeros(state.STEP, len(self._rows))
+        for name, column in zip(
+            ("link", "owner", "kind", "bits"), zip(*self._rows, strict=True), strict=False
+        ):
+            records[name] = column
+        return records

@@ -8,6 +8,7 @@ Names follow one scheme. The first interface of a node is ``<node>-eth0``, its r
 ``<node>-wlan0``; Linux allows 15 characters for both, hence the limit on node names.
 """
 
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,6 +82,43 @@ Block = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class LinkState:
+    """What a link is like from a moment on.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds of run time.
+    rate_bps : float
+        Whole bits per second.
+    delay_s : float
+        Propagation delay one way, in seconds.
+    loss : float
+        Share of packets lost at random, from 0 to 1; at 1 the link is down.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is outside its bounds.
+    """
+
+    time_s: Annotated[float, Parameter(unit="s", meaning="from when on", minimum=0)]
+    rate_bps: Rate
+    delay_s: Delay
+    loss: Annotated[
+        float, Parameter(meaning="share of packets lost at random", minimum=0, maximum=1)
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        check(self, "link.profile.")
+
+    @property
+    def capacity_bps(self) -> float:
+        """What can be planned with: nothing of a link that is down."""
+        return 0.0 if self.loss == 1.0 else self.rate_bps
+
+
 @dataclass(frozen=True, kw_only=True)
 class Link:
     """A link, described for one way and alike both ways.
@@ -95,20 +133,37 @@ class Link:
         Share of packets lost at random, from 0 to less than 1.
     buffer_packets : int
         Packets that a full queue in front of the link holds.
+    profile : tuple of LinkState
+        What becomes of rate, delay and loss in a run, in order of time; before its first state the
+        link is as described above.
 
     Raises
     ------
     ScenarioError
-        If a value is outside its bounds.
+        If a value is outside its bounds, or the times of the profile do not increase.
     """
 
     rate_bps: Rate
     delay_s: Delay
     loss: Loss = 0.0
     buffer_packets: Buffer
+    profile: tuple[LinkState, ...] = ()
 
     def __post_init__(self) -> None:
         check(self, "link.")
+        for before, after in itertools.pairwise(self.profile):
+            if before.time_s >= after.time_s:
+                raise ScenarioError(
+                    "link.profile.time_s",
+                    f"must be later than {before.time_s:g} s, that of the state before, not "
+                    f"{after.time_s:g}",
+                    after.time_s,
+                )
+
+    def at(self, time_s: float) -> LinkState:
+        """The state at a run time."""
+        past = [state for state in self.profile if state.time_s <= time_s]
+        return past[-1] if past else LinkState(0.0, self.rate_bps, self.delay_s, self.loss)
 
 
 @dataclass(frozen=True)
@@ -325,6 +380,11 @@ class Scenario:
             )
         ]
         return tuple(sorted(changes))
+
+    @property
+    def accesses(self) -> tuple[Satellite | AccessPoint, ...]:
+        """Satellites, then access points."""
+        return (*self.satellites, *self.access_points)
 
     @property
     def home(self) -> str:

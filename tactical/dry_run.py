@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,6 +118,12 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
         lines.append(f"# {change.time_s:.3f} s")
         lines += commands.leave_access(plan, change.station, change.before, change.after)
         lines += commands.join_access(plan, change.station, change.before, change.after)
+    for access in scenario.accesses:
+        link = access.backhaul
+        states = [dataclasses.replace(link, profile=()).at(0.0), *link.profile]
+        for before, after in itertools.pairwise(states):
+            lines.append(f"# {after.time_s:.3f} s")
+            lines += commands.link_commands(plan, access.name, before, after)
     lines.append("# end of the traffic")
     lines += commands.hold_commands(plan)
     lines.append(commands.release_command(plan))

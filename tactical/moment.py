@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import fdm
 from scenarios import AccessPoint, Scenario, Station
-from tactical.controller.events import AssociationChanged, DatapathConnected
+from tactical.controller.events import AssociationChanged, CapacitySet, DatapathConnected
 from tactical.controller.network import ControlledNetwork
 from tactical.controller.policies.fdm import routing_problem
 from tactical.controller.view import View
@@ -101,6 +101,12 @@ def _view(network: ControlledNetwork, scenario: Scenario, time_s: float) -> View
     view = View()
     for datapath in network.datapaths:
         view = view.apply(DatapathConnected(datapath.dpid), network, time_s)
+    trunks = {trunk.a_datapath: trunk.name for trunk in network.trunks}
+    for access in scenario.accesses:
+        if access.backhaul.profile:
+            state = access.backhaul.at(time_s)
+            told = CapacitySet(trunks[access.name], state.capacity_bps, state.delay_s)
+            view = view.apply(told, network, time_s)
     radios = {access_point.name for access_point in scenario.access_points}
     for change in scenario.handovers():
         if change.time_s <= time_s:

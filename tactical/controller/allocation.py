@@ -76,6 +76,8 @@ class Situation:
         User to rate in bit/s, for every user with a demand.
     capacities
         Trunk to capacity in bit/s, where it differs from the description.
+    delays
+        Trunk to propagation delay in seconds, where it differs from the description.
     """
 
     network: ControlledNetwork
@@ -84,9 +86,10 @@ class Situation:
     usable: frozenset[Trunk] = frozenset()
     demands: Mapping[str, float] = field(default_factory=dict)
     capacities: Mapping[Trunk, float] = field(default_factory=dict)
+    delays: Mapping[Trunk, float] = field(default_factory=dict)
 
     def same_structure(self, other: Situation) -> bool:
-        """Whether only demands and capacities differ."""
+        """Whether only demands, capacities and delays differ."""
         return (self.attached, self.fading, self.usable) == (
             other.attached,
             other.fading,
@@ -98,6 +101,10 @@ class Situation:
         if trunk not in self.usable:
             return 0.0
         return self.capacities.get(trunk, trunk.rate_bps)
+
+    def delay_s(self, trunk: Trunk) -> float:
+        """The propagation delay of a trunk as far as it is known."""
+        return self.delays.get(trunk, trunk.delay_s)
 
     @property
     def last_hop(self) -> Hop:
@@ -132,7 +139,7 @@ class Situation:
                 return (*path, self.last_hop)
             for hop in self.hops.get(datapath, ()):
                 assert hop.trunk is not None
-                through, (head, _) = delay_s + hop.trunk.delay_s, hop.head
+                through, (head, _) = delay_s + self.delay_s(hop.trunk), hop.head
                 if through < best.get(head, float("inf")):
                     best[head] = through
                     pushed += 1

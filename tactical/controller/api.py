@@ -248,7 +248,7 @@ def create(app: ControllerApp, token: str | None, *, open_to_readers: bool = Tru
                     ends=[[t.a_datapath, t.a_port], [t.b_datapath, t.b_port]],
                     capacity_bps=situation.capacities.get(t, t.rate_bps),
                     described_bps=t.rate_bps,
-                    delay_s=t.delay_s,
+                    delay_s=situation.delay_s(t),
                     up=t in situation.usable,
                 )
                 for t in network.trunks

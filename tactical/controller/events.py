@@ -100,10 +100,11 @@ class DemandSet:
 
 @dataclass(frozen=True)
 class CapacitySet:
-    """Somebody says what a trunk carries now, by its name."""
+    """Somebody says what a trunk carries now, by its name, and perhaps how long it takes."""
 
     trunk: str
     rate_bps: float
+    delay_s: float | None = None
 
 
 @dataclass(frozen=True)

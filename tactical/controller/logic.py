@@ -329,7 +329,7 @@ def _trigger(event: Event, network: ControlledNetwork) -> str:
             return f"trend of {user} at {datapath}"
         case DemandSet(user, _):
             return f"demand of {user}"
-        case CapacitySet(trunk, _):
+        case CapacitySet(trunk):
             return f"capacity of {trunk}"
         case PolicySet(policy):
             return f"policy {policy}"

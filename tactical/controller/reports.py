@@ -6,6 +6,7 @@ the same with ``"in_s": 3.5``                                        it is expec
 ``{"user": u, "access_point": a, "signal_dbm": -71.0}``              signal of the access point
 ``{"user": u, "access_point": a, "distance_m": 900, "range_m": x}``  distance, and its reach
 ``{"user": u, "rate_bps": 3e6}``                                     a new demand
+``{"trunk": t, "rate_bps": 4e6, "delay_s": 0.25}``                   what a trunk carries now
 ===================================================================  =========================
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 from .events import (
     AssociationChanged,
     AssociationExpected,
+    CapacitySet,
     DemandSet,
     DistanceMeasured,
     Event,
@@ -34,8 +36,16 @@ def read_report(line: str, now_s: float) -> Event:
         If the line is none of the above.
     """
     report = json.loads(line)
-    if not isinstance(report, dict) or not isinstance(report.get("user"), str):
-        raise ValueError("expected an object with a user")
+    if not isinstance(report, dict):
+        raise ValueError("expected an object with a user or a trunk")
+    if isinstance(trunk := report.get("trunk"), str):
+        if set(report) != {"trunk", "rate_bps", "delay_s"}:
+            raise ValueError("expected trunk, rate_bps and delay_s")
+        return CapacitySet(
+            trunk, _number(report, "rate_bps", least=0.0), _number(report, "delay_s", least=0.0)
+        )
+    if not isinstance(report.get("user"), str):
+        raise ValueError("expected an object with a user or a trunk")
     user: str = report["user"]
     fields = set(report) - {"user"}
     if fields == {"rate_bps"}:

@@ -66,6 +66,8 @@ class View:
     """User → rate, where somebody has set another than the described."""
     capacities: Mapping[str, float] = field(default_factory=dict)
     """Trunk by name → rate, where somebody has set another than the described."""
+    delays: Mapping[str, float] = field(default_factory=dict)
+    """Trunk by name → propagation delay, where somebody has set another than the described."""
     expected: Mapping[Place, tuple[bool, float]] = field(default_factory=dict)
     """(user, access point) → whether associated, and from when on."""
     trends: Mapping[Place, tuple[tuple[float, float], ...]] = field(default_factory=dict)
@@ -138,10 +140,11 @@ class View:
                 if not any(d.user == user for d in network.demands):
                     return self
                 return replace(self, demands={**self.demands, user: rate_bps})
-            case CapacitySet(trunk, rate_bps):
+            case CapacitySet(trunk, rate_bps, delay_s):
                 if not any(t.name == trunk for t in network.trunks):
                     return self
-                return replace(self, capacities={**self.capacities, trunk: rate_bps})
+                delays = self.delays if delay_s is None else {**self.delays, trunk: delay_s}
+                return replace(self, capacities={**self.capacities, trunk: rate_bps}, delays=delays)
             case PolicySet(policy):
                 return replace(self, policy=policy)
             case AssociationExpected(user, datapath, associated, at_s):
@@ -245,6 +248,7 @@ class View:
             usable,
             self._wanted_bps(network),
             {t: self.capacities[t.name] for t in network.trunks if t.name in self.capacities},
+            {t: self.delays[t.name] for t in network.trunks if t.name in self.delays},
         )
 
     def _usable(self, datapath: str, port: str, network: ControlledNetwork) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fdm.active_queue import CoDel
+from scenarios import LinkState
 
 from .plan import HostInterface, Medium, Plan, Port
 
@@ -230,10 +231,7 @@ def interface_down(interface: HostInterface) -> list[Command]:
 def medium_commands(medium: Medium) -> list[Command]:
     """Propagation: what enters one interface leaves by the other, `delay_s` later."""
     node = medium.name
-    netem = ["netem", "limit", str(medium.limit_packets)]
-    netem += ["delay", f"{round(medium.delay_s * 1e6)}us"]
-    if medium.loss:
-        netem += ["loss", f"{medium.loss * 100:.6f}%"]
+    netem = _netem(medium, medium.delay_s, medium.loss)
     commands = []
     for inside, outside in ((medium.a, medium.b), (medium.b, medium.a)):
         no_ipv6 = f"net.ipv6.conf.{inside}.disable_ipv6=1"
@@ -246,6 +244,34 @@ def medium_commands(medium: Medium) -> list[Command]:
             Command(("tc", "filter", "add", "dev", inside, "ingress", "matchall", *redirect), node),
         ]
     return commands
+
+
+def _netem(medium: Medium, delay_s: float, loss: float) -> tuple[str, ...]:
+    netem = ("netem", "limit", str(medium.limit_packets), "delay", f"{round(delay_s * 1e6)}us")
+    return (*netem, "loss", f"{loss * 100:.6f}%") if loss else netem
+
+
+def link_commands(plan: Plan, relay: str, before: LinkState, after: LinkState) -> list[Command]:
+    """Let the uplink of `relay`, which is as `before`, become as `after`.
+
+    What is under way keeps the delay that it set out with, so that packets overtake others where
+    the delay falls by more than the time between them (tc-netem(8)).
+    """
+    medium, steps = plan.medium(relay), []
+    if (before.delay_s, before.loss) != (after.delay_s, after.loss):
+        netem = _netem(medium, after.delay_s, after.loss)
+        steps += [
+            Command(("tc", "qdisc", "change", "dev", end, "root", *netem), medium.name)
+            for end in (medium.a, medium.b)
+        ]
+    if before.rate_bps != after.rate_bps:
+        uplink = plan.uplink(relay)
+        argv = ["ovs-vsctl"]
+        for port in (uplink.relay_port, uplink.shore_port):
+            # Open vSwitch finds a QoS row by the port that has it.
+            argv += ["--", "set", "QoS", port, f"other-config:max-rate={int(after.rate_bps)}"]
+        steps.append(Command(tuple(argv)))
+    return steps
 
 
 def port_commands(ports: Iterable[Port]) -> list[Command]:
@@ -279,7 +305,7 @@ def shaping_command(ports: Iterable[Port]) -> Command | None:
             f"--id=@q{number}",
             "create",
             "Queue",
-            f"other-config:max-rate={rate}",
+            f"other-config:max-rate={port.peak_bps or rate}",
             OWNER,
         ]
     return Command(tuple(argv)) if shaped else None

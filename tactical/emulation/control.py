@@ -101,6 +101,7 @@ class ControllerProcess:
         self._events = events
         self._lock = threading.Lock()
         self._associated: dict[tuple[str, str], bool] = {}
+        self._links: dict[str, tuple[float, float]] = {}
         self._killed = False
         self._begin()
 
@@ -127,11 +128,18 @@ class ControllerProcess:
             self._killed = False
         for (user, access_point), associated in list(self._associated.items()):
             self._tell(user=user, access_point=access_point, associated=associated)
+        for trunk, (rate_bps, delay_s) in list(self._links.items()):
+            self._tell(trunk=trunk, rate_bps=rate_bps, delay_s=delay_s)
 
     def report(self, user: str, access_point: str, associated: bool) -> None:
         """Tell the controller that a station joined or left an access point."""
         self._associated[user, access_point] = associated
         self._tell(user=user, access_point=access_point, associated=associated)
+
+    def report_link(self, trunk: str, rate_bps: float, delay_s: float) -> None:
+        """Tell the controller what a trunk carries from now on, as a modem does (RFC 8175)."""
+        self._links[trunk] = (rate_bps, delay_s)
+        self._tell(trunk=trunk, rate_bps=rate_bps, delay_s=delay_s)
 
     def _tell(self, **line: object) -> None:
         with self._lock:

@@ -39,8 +39,9 @@ class LeafQueues:
         self._scenario = scenario
         self._events = events
         self._records: SimpleQueue[Event | None] = events.subscribe(
-            "solve", "queue_set", "assignment"
+            "solve", "queue_set", "assignment", "link_change"
         )
+        self._links = {u.relay: (float(u.rate_bps), u.delay_s) for u in plan.uplinks}
         self._flow_bps: dict[str, float] = {}
         self._changed: list[dict[str, Any]] = []
         self._thread = threading.Thread(target=self._follow, name="leaf queues", daemon=True)
@@ -64,6 +65,8 @@ class LeafQueues:
                 for flow in data.get("path_flows", ()):
                     via = flow["via"]
                     self._flow_bps[via] = self._flow_bps.get(via, 0.0) + flow["rate_bps"]
+            case "link_change":
+                self._links[record["node"]] = (data["rate_bps"], data["delay_s"])
             case "queue_set":
                 self._changed.append(data)
             case "assignment":
@@ -80,11 +83,12 @@ class LeafQueues:
         name = queue["port"]
         uplink = next(u for u in self._plan.uplinks if name in (u.relay_port, u.shore_port))
         port = next(p for s in self._plan.switches for p in s.ports if p.name == name)
+        rate_bps, delay_s = self._links[uplink.relay]
         return codel(
-            uplink.rate_bps,
+            rate_bps,
             self._flow_bps.get(uplink.relay, 0.0),
             queue["max_bps"],
-            2.0 * uplink.delay_s,
+            2.0 * delay_s,
             packet_bits=self._scenario.mean_packet_bits,
             kappa=self._scenario.kappa,
             buffer_packets=port.buffer_packets or 1000,

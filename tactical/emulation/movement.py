@@ -1,5 +1,7 @@
 """Makes the network follow the ships: associations and handovers at the scheduled moments.
 
+Links that change in a run do so here, too (`link_commands`).
+
 The schedule is exact and known in advance (:meth:`scenarios.Scenario.handovers`); this module
 waits for each moment and does what a station would do then
 (`leave_access` and `join_access` of :mod:`tactical.emulation.commands`):
@@ -15,13 +17,16 @@ waits for each moment and does what a station would do then
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from scenarios import AccessPoint, Handover, Scenario, Station
+from scenarios import AccessPoint, Handover, LinkState, Scenario, Station
 
 from . import commands
 from .commands import Command
@@ -30,6 +35,9 @@ from .events import EventLog
 from .network import Network
 
 POSITION_PERIOD_S = 1.0
+
+REPORTED_FROM_S = 1.0
+"""The controller is not told of a state of a link that lasts less long than this."""
 
 LEAD_TIME_S = 2.0
 """So long before it leaves a range, a station that knows makes its subflow there a backup."""
@@ -49,6 +57,7 @@ class Movement:
         self._over = threading.Event()
         self._access_points = {access_point.name for access_point in scenario.access_points}
         self._handovers = scenario.handovers()
+        self._changing = {a.name: a.backhaul for a in scenario.accesses if a.backhaul.profile}
 
     def start_position(self) -> None:
         """Bring up the access that every station has before traffic starts."""
@@ -57,9 +66,12 @@ class Movement:
         for change in self._handovers:
             if change.time_s <= 0:
                 self._change(change)
+        for relay, link in self._changing.items():
+            described = dataclasses.replace(link, profile=()).at(0.0)
+            self._change_link(relay, described, link.at(0.0), reported=True)
 
     def follow(self, check: Callable[[], None]) -> None:
-        """Carry out the schedule until it ends; every station moves on its own.
+        """Carry out the schedule until it ends; every station and every link for itself.
 
         Parameters
         ----------
@@ -71,25 +83,27 @@ class Movement:
         CommandError
             If an association fails.
         """
-        with ThreadPoolExecutor(thread_name_prefix="movement") as pool:
-            stations = [
-                pool.submit(self._follow_station, station.name)
-                for station in self._scenario.stations
-            ]
+        moving = [
+            *(functools.partial(self._follow_station, s.name) for s in self._scenario.stations),
+            *(functools.partial(self._follow_link, relay) for relay in self._changing),
+        ]
+        # Each waits for its moments, so each needs a thread of its own.
+        with ThreadPoolExecutor(len(moving), thread_name_prefix="movement") as pool:
+            following = [pool.submit(each) for each in moving]
             try:
                 for time_s in np.arange(0.0, self._scenario.duration_s + 1e-9, POSITION_PERIOD_S):
                     self._wait_until(float(time_s))
                     self._write_positions(float(time_s))
                     check()
-                    for station in stations:
-                        if station.done():
-                            station.result()
+                    for each in following:
+                        if each.done():
+                            each.result()
             except BaseException:
                 # Leaving the pool waits for its threads, and they wait for their moments.
                 self._over.set()
                 raise
-            for station in stations:
-                station.result()
+            for each in following:
+                each.result()
 
     def _wait_until(self, time_s: float) -> bool:
         """Wait until the given run time; False if the movement is over before that."""
@@ -118,6 +132,28 @@ class Movement:
             self._network.run(commands.endpoint_backup(plan, interface, change.before))
             self._events.write("subflow_backup", change.station, interface=interface.name)
         return True
+
+    def _follow_link(self, relay: str) -> None:
+        link = self._changing[relay]
+        before = link.at(0.0)
+        for state, then in itertools.zip_longest(link.profile, link.profile[1:]):
+            if state.time_s <= 0:
+                continue
+            if not self._wait_until(state.time_s):
+                return
+            lasts = then is None or then.time_s - state.time_s >= REPORTED_FROM_S
+            self._change_link(relay, before, state, reported=lasts)
+            before = state
+
+    def _change_link(
+        self, relay: str, before: LinkState, after: LinkState, *, reported: bool
+    ) -> None:
+        plan = self._network.plan
+        self._network.run_all(commands.link_commands(plan, relay, before, after))
+        self._events.write("link_change", relay, **dataclasses.asdict(after))
+        if reported:
+            trunk = f"{relay}:{plan.uplink(relay).relay_port}"
+            self._controller.report_link(trunk, after.capacity_bps, after.delay_s)
 
     def _write_positions(self, time_s: float) -> None:
         nodes: list[Station | AccessPoint] = [*self._scenario.stations]

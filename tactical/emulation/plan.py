@@ -21,9 +21,9 @@ Names follow Mininet: ``ship1``, ``satcom``, ``satcom-eth1``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from scenarios import PROTOCOLS, AccessPoint, Link, Satellite, Scenario
+from scenarios import PROTOCOLS, AccessPoint, Link, LinkState, Satellite, Scenario
 
 IFNAMSIZ = 15
 """Longest name of a Linux network interface (``IFNAMSIZ`` less the final NUL)."""
@@ -104,6 +104,8 @@ class Port:
     mac: str
     rate_bps: int | None = None
     buffer_packets: int | None = None
+    peak_bps: int | None = None
+    """The highest rate that the port has in a run, where that is not `rate_bps`."""
 
 
 @dataclass(frozen=True)
@@ -175,13 +177,17 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Uplink:
-    """What the controller may use between a relay and the shore, in either direction."""
+    """What the controller may use between a relay and the shore, in either direction.
+
+    `profile` is what becomes of it in a run; see :class:`scenarios.Link`.
+    """
 
     relay: str
     relay_port: str
     shore_port: str
     rate_bps: int
     delay_s: float
+    profile: tuple[LinkState, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,6 +219,14 @@ class Plan:
     def switch(self, name: str) -> Switch:
         """The switch called `name`."""
         return next(switch for switch in self.switches if switch.name == name)
+
+    def medium(self, relay: str) -> Medium:
+        """The medium between `relay` and the shore."""
+        return next(medium for medium in self.media if medium.name == _medium_name(relay))
+
+    def uplink(self, relay: str) -> Uplink:
+        """The uplink of `relay`."""
+        return next(uplink for uplink in self.uplinks if uplink.relay == relay)
 
     def radio(self, access_point: str) -> Radio:
         """The radio of `access_point`."""
@@ -314,16 +328,18 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
                         )
         else:
             ports.append(_port(relay.name, number, 1, "wlan"))
-        rate_bps, buffer = int(relay.backhaul.rate_bps), relay.backhaul.buffer_packets
-        up = _port(relay.name, number, len(ports) + 1, "eth", rate_bps, buffer)
-        down = _port(SHORE, 255, len(shore_ports) + 1, "eth", rate_bps, buffer)
+        link = relay.backhaul
+        up = _uplink_port(relay.name, number, len(ports) + 1, link)
+        down = _uplink_port(SHORE, 255, len(shore_ports) + 1, link)
         ports.append(up)
         shore_ports.append(down)
-        medium = _medium(relay.name, number, relay.backhaul)
+        medium = _medium(relay.name, number, link)
         media.append(medium)
         wires.append(Wire((relay.name, up.name), (medium.name, medium.a)))
         wires.append(Wire((medium.name, medium.b), (SHORE, down.name)))
-        uplinks.append(Uplink(relay.name, up.name, down.name, rate_bps, relay.backhaul.delay_s))
+        uplinks.append(
+            Uplink(relay.name, up.name, down.name, int(link.rate_bps), link.delay_s, link.profile)
+        )
         switches.append(Switch(relay.name, number, tuple(ports)))
     switches.append(Switch(SHORE, len(relays) + 1, tuple(shore_ports)))
 
@@ -387,24 +403,35 @@ def _station_interfaces(scenario: Scenario, protocol: str, index: int) -> tuple[
     return tuple(interfaces)
 
 
-def _port(
-    switch: str,
-    number: int,
-    port: int,
-    kind: str,
-    rate_bps: int | None = None,
-    buffer_packets: int | None = None,
-) -> Port:
-    return Port(
-        switch, port, f"{switch}-{kind}{port}", _mac(255, number, port), rate_bps, buffer_packets
+def _port(switch: str, number: int, port: int, kind: str) -> Port:
+    return Port(switch, port, f"{switch}-{kind}{port}", _mac(255, number, port))
+
+
+def _uplink_port(switch: str, number: int, port: int, link: Link) -> Port:
+    peak_bps = max([link.rate_bps, *(state.rate_bps for state in link.profile)])
+    return replace(
+        _port(switch, number, port, "eth"),
+        rate_bps=int(link.rate_bps),
+        buffer_packets=link.buffer_packets,
+        peak_bps=int(peak_bps) if peak_bps > link.rate_bps else None,
     )
+
+
+def _medium_name(relay: str) -> str:
+    return f"{relay}-air"
 
 
 def _medium(relay: str, number: int, link: Link) -> Medium:
     smallest_frame_bits = 64 * 8
-    in_flight = link.rate_bps * link.delay_s / smallest_frame_bits
+    in_flight = max(
+        rate_bps * delay_s / smallest_frame_bits
+        for rate_bps, delay_s in [
+            (link.rate_bps, link.delay_s),
+            *((state.rate_bps, state.delay_s) for state in link.profile),
+        ]
+    )
     return Medium(
-        f"{relay}-air",
+        _medium_name(relay),
         f"{relay}-air0",
         f"{relay}-air1",
         _mac(254, number, 0),

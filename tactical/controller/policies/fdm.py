@@ -107,10 +107,10 @@ def routing_problem(situation: Situation) -> RoutingProblem:
     ]
     hops = []
     for t in network.trunks:
-        capacity_bps = situation.capacity_bps(t)
+        capacity_bps, delay_s = situation.capacity_bps(t), situation.delay_s(t)
         hops += [Hop(t.a_datapath, t.a_port, t), Hop(t.b_datapath, t.b_port, t)]
-        links.append(fdm.Link(t.a_datapath, t.b_datapath, capacity_bps, t.delay_s))
-        links.append(fdm.Link(t.b_datapath, t.a_datapath, capacity_bps, t.delay_s))
+        links.append(fdm.Link(t.a_datapath, t.b_datapath, capacity_bps, delay_s))
+        links.append(fdm.Link(t.b_datapath, t.a_datapath, capacity_bps, delay_s))
     links.append(fdm.Link(network.server.datapath, server, network.server.rate_bps))
     users = {a.user for a in here}
     demands = [

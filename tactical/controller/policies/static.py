@@ -28,6 +28,7 @@ class Static(Policy):
             attached=network.attachments,
             usable=frozenset(network.trunks),
             capacities={},
+            delays={},
         )
         crossing: Counter[tuple[str, str]] = Counter()
         for path in planned.shortest_paths.values():

@@ -30,6 +30,7 @@ COMMANDS = (
     "preview",
     "run",
     "batch",
+    "replay",
     "report",
     "analyse",
     "compare",

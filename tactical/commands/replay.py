@@ -1,0 +1,44 @@
+"""`tactical replay`: a finished or running run in the page of the live view."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from pathlib import Path
+
+from tactical.faults import Refused
+
+SUMMARY = "show a run on a page: map, rates, handovers, with a time slider"
+EXAMPLES = """\
+The page is served on this machine until Ctrl-C and asks nobody else for anything. The address with
+the token plays, pauses and searches; the one without follows. A run that goes on in real time is
+followed, and one in virtual time can be shown when it has ended.
+
+examples:
+  tactical replay runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
+  tactical replay RUN --port 8000 --no-browser
+  tactical replay RUN --json          the address and the state as JSON
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    from tactical.live.arguments import add_page_arguments
+
+    parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
+    add_page_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve the page until a signal ends it."""
+    from tactical.live.setup import SetupError
+    from tactical.live.showing import shown
+    from tactical.live.sources import open_run
+
+    try:
+        source = open_run(options.run)
+    except SetupError as error:
+        raise Refused(str(error)) from error
+    with shown(source, options, run=str(options.run)):
+        threading.Event().wait()
+    return 0

@@ -1,0 +1,160 @@
+"""Where the state of the page comes from: a recording that is played, or a run that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from analysis.rundirectory import RunDirectoryError, read_run
+
+from .playback import Playback
+from .records import Record, Tail, of_event, of_run, of_sample
+from .setup import SetupError, read_setup
+from .state import State
+
+_OVER = ("done", "failed")
+
+
+class CommandRefused(Exception):
+    """A command of a viewer that makes no sense here; the text is one sentence."""
+
+
+class Source(Protocol):
+    """What the server shows."""
+
+    mode: str
+    """"replay" or "live"."""
+    epoch: int
+    """Counts up when the state begins anew, and what viewers have seen is worth nothing."""
+    state: State
+
+    def advance(self, now_s: float) -> None:
+        """Take in what has happened until `now_s` of a monotonic clock."""
+        ...
+
+    def command(self, command: Mapping[str, Any], now_s: float) -> None:
+        """Carry out what the steering viewer wants.
+
+        Raises
+        ------
+        CommandRefused
+            If it cannot be done; nothing has changed.
+        """
+        ...
+
+
+class Replay:
+    """A run that has ended, as a recording with a position.
+
+    Raises
+    ------
+    SetupError
+        If the directory does not hold a run.
+    """
+
+    mode = "replay"
+
+    def __init__(self, run_dir: Path, *, epoch: int = 1) -> None:
+        self.setup = read_setup(run_dir)
+        try:
+            self._records = of_run(read_run(run_dir))
+        except RunDirectoryError as error:
+            raise SetupError(str(error)) from error
+        self._from_captures = any(record.kind == "arrival" for record in self._records)
+        last_s = max((r.t_s for r in self._records if r.t_s is not None), default=0.0)
+        self.playback = Playback(max(0.0, last_s))
+        self.epoch = epoch
+        self._begin()
+
+    def _begin(self) -> None:
+        self.state = State(self.setup, from_captures=self._from_captures)
+        self._next = 0
+
+    def advance(self, now_s: float) -> None:
+        position_s = self.playback.position(now_s)
+        if self._next and self._records[self._next - 1].order > position_s:
+            self.epoch += 1
+            self._begin()
+        while self._next < len(self._records) and self._records[self._next].order <= position_s:
+            self.state.apply(self._records[self._next])
+            self._next += 1
+        self.state.at(position_s)
+        playback = self.playback
+        at_end = position_s >= playback.end_s
+        self.state.store.put("playback", "playing", playback.playing and not at_end)
+        self.state.store.put("playback", "speed", playback.speed)
+        self.state.store.put("playback", "end_s", playback.end_s)
+
+    def command(self, command: Mapping[str, Any], now_s: float) -> None:
+        try:
+            match command:
+                case {"do": "play", "playing": bool(playing)}:
+                    self.playback = self.playback.play(playing, now_s)
+                case {"do": "speed", "speed": float() | int() as speed}:
+                    self.playback = self.playback.at_speed(float(speed), now_s)
+                case {"do": "seek", "t_s": float() | int() as t_s}:
+                    self.playback = self.playback.seek(float(t_s), now_s)
+                case _:
+                    raise CommandRefused("a recording can be played, paused and searched only")
+        except ValueError as error:
+            raise CommandRefused(str(error)) from error
+
+
+class Following:
+    """A run that goes on, read from its directory while it is written.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Its directory.
+    send : callable, optional
+        Takes a checked command to the run; without it nothing can be steered.
+    """
+
+    mode = "live"
+
+    def __init__(
+        self, run_dir: Path, send: Callable[[Mapping[str, Any]], None] | None = None
+    ) -> None:
+        self.setup = read_setup(run_dir)
+        self.epoch = 1
+        self.over = False
+        self._run_dir = run_dir
+        self._send = send
+        self._events = Tail(run_dir / "events.jsonl")
+        self._samples = Tail(run_dir / "samples.jsonl")
+        self._described = bool(self.setup.ports)
+        self.state = State(self.setup)
+        self.state.store.put("run", "steerable", send is not None)
+
+    def advance(self, now_s: float) -> None:
+        if not self._described and (self._run_dir / "network.json").exists():
+            self._described = True
+            self.state.setup = read_setup(self._run_dir)
+        found: list[Record] = [r for line in self._events.read() if (r := of_event(line))]
+        found += [of_sample(line) for line in self._samples.read()]
+        for record in sorted(found, key=lambda record: record.order):
+            self.state.apply(record)
+            if record.kind == "state" and record.data.get("state") in _OVER:
+                self.over = True
+
+    def command(self, command: Mapping[str, Any], now_s: float) -> None:
+        if self._send is None:
+            raise CommandRefused("this run is watched only; `tactical live` steers the one it made")
+        if self.over:
+            raise CommandRefused("the run is over")
+        self._send(command)
+
+
+def open_run(run_dir: Path) -> Replay | Following:
+    """The source for a run directory: a recording, or a run that goes on.
+
+    Raises
+    ------
+    SetupError
+        If the directory does not hold a run.
+    """
+    following = Following(run_dir)
+    following.advance(0.0)
+    return Replay(run_dir) if following.over else following

@@ -1,0 +1,265 @@
+// The map: nodes, ranges, tracks, links and subflows over a nautical grid, in metres.
+
+import { megabits, pathColour, utilisationColour } from "./model.js";
+
+const L = window.L;
+const NAUTICAL_MILE_M = 1852;
+const KEY_STEP_M = 100;
+const SEND_EVERY_MS = 250;
+const HELD_MS = 1500; // so long a dragged marker stays where it was dropped, until that is confirmed
+
+const SHAPES = {
+  station: '<path fill="#e8eef5" stroke="#0a121c" d="M3 14h18l-3 6H6zM7 13V9h7v4zm3-4V4h2v5z"/>',
+  "access point":
+    '<path fill="#ffa657" stroke="#0a121c" d="M2 10l7 1 3-3 3 3 7-1-6 4-1 6h-6l-1-6z"/>',
+  satellite:
+    '<path fill="#6cb6ff" stroke="#0a121c" d="M1 9h7v6H1zm15 0h7v6h-7zM9 8h6v8H9zm3 9l4 4H8z"/>',
+  host: '<path fill="#c9d5e2" stroke="#0a121c" d="M5 21V8h5V3h4v5h5v13zm4-10v2h2v-2zm4 0v2h2v-2zm-4 4v2h2v-2zm4 0v2h2v-2z"/>',
+};
+
+export class NetworkMap {
+  constructor(container, model, send) {
+    this.model = model;
+    this.send = send;
+    this.map = L.map(container, {
+      crs: L.CRS.Simple, attributionControl: false, minZoom: -9, maxZoom: 3, zoomSnap: 0.25,
+      zoomControl: false, preferCanvas: true, zoomAnimation: false,
+    });
+    L.control.zoom({ position: "topright" }).addTo(this.map);
+    this.map.setView([0, 0], -3);
+    this.grid = L.layerGroup().addTo(this.map);
+    this.lines = L.layerGroup().addTo(this.map);
+    this.map.on("moveend zoomend resize", () => this.drawGrid());
+    new ResizeObserver(() => this.map.invalidateSize()).observe(container);
+    this.reset();
+  }
+
+  reset() {
+    this.lines.clearLayers();
+    for (const marker of Object.values(this.markers ?? {})) marker.remove();
+    this.markers = {};
+    this.shapes = {};
+    this.fixed = {};
+    this.fitted = false;
+    this.held = {};
+  }
+
+  // The same run at another moment: nodes stay, and what was drawn of time begins anew.
+  restart() {
+    this.held = {};
+    for (const [name, shape] of Object.entries(this.shapes)) {
+      if (name.startsWith("track ")) { shape.setLatLngs([]); shape.last = null; }
+    }
+  }
+
+  place(name) {
+    const held = this.held[name];
+    if (held && (held.dragging || performance.now() < held.until)) return held.at;
+    const position = this.model.section("positions")[name];
+    return position ? [position[1], position[0]] : this.fixed[name];
+  }
+
+  // Satellites have no place on a map of the sea: they stand above it, and the host below.
+  arrange() {
+    const bounds = L.latLngBounds([]);
+    for (const node of this.model.setup.nodes) {
+      const position = this.model.section("positions")[node.name];
+      if (!position) continue;
+      const reach = node.range_m ? Math.min(node.range_m, 20000) : 0;
+      bounds.extend([position[1] - reach, position[0] - reach]);
+      bounds.extend([position[1] + reach, position[0] + reach]);
+    }
+    if (!bounds.isValid()) return;
+    const height = Math.max(1000, bounds.getNorth() - bounds.getSouth());
+    const width = Math.max(1000, bounds.getEast() - bounds.getWest());
+    const spread = (kind, north, from, to) => {
+      const nodes = this.model.setup.nodes.filter((node) => node.kind === kind);
+      nodes.forEach((node, i) => {
+        const share = from + ((to - from) * (i + 0.5)) / nodes.length;
+        this.fixed[node.name] = [north, bounds.getWest() + width * share];
+      });
+    };
+    // Not one above the other, so that no link hides another.
+    spread("satellite", bounds.getNorth() + 0.08 * height, 0.1, 0.5);
+    spread("host", bounds.getSouth() - 0.06 * height, 0.6, 1.2);
+    this.bounds = bounds;
+    this.fit();
+    this.fitted = true;
+  }
+
+  fit() {
+    const all = L.latLngBounds(this.model.setup.nodes.map((n) => this.place(n.name)).filter(Boolean));
+    if (this.bounds) all.extend(this.bounds);
+    if (all.isValid()) this.map.fitBounds(all, { padding: [22, 22], animate: false });
+  }
+
+  draw() {
+    if (!this.fitted) this.arrange();
+    if (!this.fitted) return;
+    for (const node of this.model.setup.nodes) this.drawNode(node);
+    this.drawLinks();
+  }
+
+  steerable(node) {
+    return (
+      this.model.mode === "live" && this.model.steering &&
+      (node.kind === "station" || node.kind === "access point")
+    );
+  }
+
+  drawNode(node) {
+    const at = this.place(node.name);
+    if (!at) return;
+    let marker = this.markers[node.name];
+    if (!marker) {
+      marker = this.markers[node.name] = this.makeMarker(node, at);
+      if (node.range_m) {
+        this.shape(`range ${node.name}`, () =>
+          L.circle(at, { radius: node.range_m, color: pathColour(this.model, node.name),
+            weight: 1.2, dashArray: "5 5", fillOpacity: 0.05, interactive: false }));
+      }
+    }
+    const steerable = this.steerable(node);
+    if (steerable !== marker.steerable) {
+      marker.steerable = steerable;
+      marker.dragging[steerable ? "enable" : "disable"]();
+      marker.getElement().classList.toggle("steerable", steerable);
+    }
+    if (!this.held[node.name]?.dragging) marker.setLatLng(at);
+    if (node.range_m) this.shapes[`range ${node.name}`].setLatLng(at).setRadius(this.ground(node));
+    const track = this.model.series[`track ${node.name}`];
+    if (track?.length > 1) {
+      const shape = this.shape(`track ${node.name}`, () =>
+        L.polyline([], { color: "#8fa3b8", weight: 1.5, opacity: 0.55, dashArray: "2 4",
+          interactive: false }));
+      if (shape.last !== track.at(-1)) {
+        shape.last = track.at(-1);
+        shape.setLatLngs(track.map(([east, north]) => [north, east]));
+      }
+    }
+  }
+
+  // A range is measured through space; on the sea it reaches less far from high up.
+  ground(node) {
+    const up = this.model.section("positions")[node.name]?.[2] ?? 0;
+    return Math.sqrt(Math.max(0, node.range_m ** 2 - up ** 2));
+  }
+
+  makeMarker(node, at) {
+    const svg = `<svg viewBox="0 0 24 24" aria-hidden="true">${SHAPES[node.kind]}</svg>`;
+    const html = `<div class="inner">${svg}<span class="name"></span></div>`;
+    const icon = L.divIcon({ className: `node ${node.kind.replace(" ", "-")}`, html, iconSize: null });
+    const marker = L.marker(at, { icon, draggable: true, autoPan: false, keyboard: true });
+    marker.addTo(this.map);
+    marker.dragging.disable();
+    const shown = marker.getElement();
+    shown.querySelector(".name").textContent = node.name;
+    shown.setAttribute("aria-label", `${node.name}, ${node.kind}`);
+    shown.setAttribute("data-node", node.name);
+    marker.on("dragstart", () => (this.held[node.name] = { dragging: true, at: this.place(node.name) }));
+    marker.on("drag", () => {
+      const { lat, lng } = marker.getLatLng();
+      this.held[node.name].at = [lat, lng];
+      const now = performance.now();
+      if (now - (this.held[node.name].sent ?? 0) > SEND_EVERY_MS) {
+        this.held[node.name].sent = now;
+        this.move(node.name, lat, lng);
+      }
+    });
+    marker.on("dragend", () => {
+      const { lat, lng } = marker.getLatLng();
+      this.held[node.name] = { at: [lat, lng], until: performance.now() + HELD_MS };
+      this.move(node.name, lat, lng);
+    });
+    shown.addEventListener("keydown", (event) => {
+      const step = KEY_STEP_M * (event.shiftKey ? 10 : 1);
+      const way = { ArrowUp: [step, 0], ArrowDown: [-step, 0], ArrowLeft: [0, -step],
+        ArrowRight: [0, step] }[event.key];
+      if (!way || !this.steerable(node)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const [north, east] = this.place(node.name);
+      const to = [north + way[0], east + way[1]];
+      this.held[node.name] = { at: to, until: performance.now() + HELD_MS };
+      this.move(node.name, ...to);
+      this.drawNode(node);
+    });
+    return marker;
+  }
+
+  move(node, north_m, east_m) {
+    this.send({ do: "move", node, east_m, north_m });
+  }
+
+  shape(name, make) {
+    return (this.shapes[name] ??= make().addTo(this.lines));
+  }
+
+  drawLinks() {
+    const links = this.model.section("links");
+    const widest = Math.max(1, ...Object.values(links).map((link) => link.rate_bps ?? 0));
+    const host = this.model.setup.nodes.find((node) => node.kind === "host").name;
+    for (const [relay, link] of Object.entries(links)) {
+      const ends = [this.place(relay), this.place(host)];
+      if (!ends[0] || !ends[1]) continue;
+      const shape = this.shape(`link ${relay}`, () =>
+        L.polyline(ends, { lineCap: "round" }).bindTooltip("", { sticky: true }));
+      shape.setLatLngs(ends);
+      shape.setStyle(link.up
+        ? { color: utilisationColour(link.utilisation), opacity: 0.9, dashArray: null,
+            weight: 2 + 9 * Math.sqrt((link.rate_bps ?? 0) / widest) }
+        : { color: "#ff7b72", opacity: 0.9, dashArray: "3 9", weight: 3 });
+      const share = ((link.utilisation ?? 0) * 100).toFixed(0);
+      shape.setTooltipContent(link.up
+        ? `${relay}: ${megabits(link.rate_bps)} of ${megabits(link.capacity_bps)} Mbit/s, ${share} %`
+        : `${relay}: cut`);
+    }
+    const subflows = Object.entries(this.model.section("subflows"));
+    const most = Math.max(1, ...subflows.map(([, each]) => each.measured_bps ?? 0));
+    for (const [key, subflow] of subflows) {
+      const ends = [this.place(subflow.user), this.place(subflow.via)];
+      const shown = subflow.attached && ends[0] && ends[1];
+      if (!shown) {
+        this.shapes[`subflow ${key}`]?.setStyle({ opacity: 0 });
+        continue;
+      }
+      const shape = this.shape(`subflow ${key}`, () =>
+        L.polyline(ends, { color: pathColour(this.model, subflow.via) })
+          .bindTooltip("", { sticky: true }));
+      const carries = (subflow.measured_bps ?? 0) > 5e3;
+      shape.setLatLngs(ends);
+      shape.setStyle({ opacity: carries ? 0.85 : 0.35, dashArray: carries ? null : "1 6",
+        weight: 1.5 + 5 * Math.sqrt((subflow.measured_bps ?? 0) / most) });
+      shape.setTooltipContent(`${subflow.user} over ${subflow.via}: ` +
+        `${megabits(subflow.measured_bps)} Mbit/s, allocated ${megabits(subflow.allocated_bps)}`);
+    }
+  }
+
+  drawGrid() {
+    this.grid.clearLayers();
+    const bounds = this.map.getBounds();
+    const metresPerPixel = 1 / this.map.getZoomScale(this.map.getZoom(), 0);
+    const wanted = 110 * metresPerPixel;
+    const steps = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200];
+    const miles = steps.find((each) => each * NAUTICAL_MILE_M >= wanted) ?? 500;
+    const step = miles * NAUTICAL_MILE_M;
+    const [south, north] = [bounds.getSouth(), bounds.getNorth()];
+    const [west, east] = [bounds.getWest(), bounds.getEast()];
+    const line = (ends, zero) => L.polyline(ends, { color: zero ? "#35516f" : "#1d3047",
+      weight: 1, interactive: false }).addTo(this.grid);
+    const label = (at, text, offset) => L.marker(at, { interactive: false, keyboard: false,
+      icon: L.divIcon({ className: "gridlabel", html: text, iconSize: null, iconAnchor: offset }),
+    }).addTo(this.grid);
+    const name = (n, letters) => n === 0 ? "0" : `${Math.abs(+(n * miles).toFixed(2))} nm ${letters[+(n < 0)]}`;
+    for (let n = Math.ceil(west / step); n * step <= east; n++) {
+      line([[south, n * step], [north, n * step]], n === 0);
+      label([north, n * step], name(n, "EW"), [-3, -2]);
+    }
+    for (let n = Math.ceil(south / step); n * step <= north; n++) {
+      line([[n * step, west], [n * step, east]], n === 0);
+      const below = (north - n * step) / metresPerPixel;
+      if (below > 32) label([n * step, west], name(n, "NS"), [-4, 14]);
+    }
+    this.lines.eachLayer((layer) => layer.bringToFront?.());
+  }
+}

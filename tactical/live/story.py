@@ -1,0 +1,243 @@
+"""Tells a run as a list of short stories: each handover from its cause to its effect. Pure.
+
+A story is begun by what happened (a ship comes into range, a link is cut, somebody commands) and
+gets a part for each thing that follows: associated, solved, deployed, first goodput. Parts are
+found by the trigger that the controller gives: it names who and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .records import Record
+
+STORIES_KEPT = 200
+ARRIVING_BPS = 20e3
+"""More than handshakes and keepalives make: a path that carries so much carries data."""
+_WAITED_FOR_S = 15.0
+"""An effect that has not come by then is not waited for."""
+_ONE_DRAG_S = 2.0
+_HEARD = re.compile(r"(\S+) (?:heard at|associated with|dissociated from) (\S+)")
+
+Story = dict[str, Any]
+
+
+class Teller:
+    """Makes stories of records.
+
+    Parameters
+    ----------
+    put
+        Called with the number and content of every story that is new or has gone on; with None for
+        one that is not kept any longer.
+    relay_of_port : mapping
+        Name of a switch port to the relay whose link ends there.
+    """
+
+    def __init__(
+        self, put: Callable[[str, Story | None], None], relay_of_port: Mapping[str, str]
+    ) -> None:
+        self._put = put
+        self._relay_of_port = relay_of_port
+        self._stories: dict[str, Story] = {}
+        self._told = 0
+        self._open: dict[tuple[str, str], str] = {}
+        """Handovers by user and relay."""
+        self._by_trigger: dict[str, str] = {}
+        self._links: dict[str, tuple[bool, str]] = {}
+        """Whether a relay's link is up, and the story that says so."""
+        self._moved: tuple[str, str, float] | None = None
+        """The node that was moved last, the story of it, and when."""
+        self._awaited: dict[tuple[str, str], tuple[str, float]] = {}
+        """Stories that wait for data of a user over a relay, and since when."""
+
+    def hear(self, record: Record) -> None:
+        """Go on telling with one more record."""
+        match record.kind:
+            case "association":
+                self._association(record)
+            case "solve":
+                self._solve(record)
+            case "assignment":
+                self._assignment(record)
+            case "link_up" | "link_down":
+                self._link(record, up=record.kind == "link_up")
+            case "drain":
+                user, via = record.data.get("user"), record.data.get("via")
+                self._begin(record, "controller", f"{user} will leave {via}: the path is emptied")
+            case "command":
+                self._command(record)
+            case "state":
+                state, reason = record.data.get("state"), record.data.get("reason")
+                text = f"{state}: {reason}" if reason else str(state)
+                self._begin(record, "state", text, good=None if state != "failed" else False)
+            case "controller":
+                self._begin(record, "controller", f"controller {record.data.get('state')}")
+            case "error":
+                text = f"{record.node}: {record.data.get('message', '')}"
+                self._begin(record, "error", text, good=False)
+
+    def carries(self, user: str, via: str, rate_bps: float, t_s: float | None) -> None:
+        """Data of a user are measured on a path."""
+        if (user, via) not in self._awaited or t_s is None:
+            return
+        number, since_s = self._awaited[user, via]
+        waited_s = t_s - since_s
+        if waited_s < 0:
+            return
+        if waited_s > _WAITED_FOR_S:
+            del self._awaited[user, via]
+        elif rate_bps >= ARRIVING_BPS:
+            del self._awaited[user, via]
+            text = f"{rate(rate_bps)} over {via}, seen {duration(waited_s)} after"
+            self._part(number, "goodput", text)
+
+    # -- what begins and continues stories -----------------------------------------------
+
+    def _association(self, record: Record) -> None:
+        user, relay = record.node, str(record.data.get("access_point", ""))
+        state = str(record.data.get("state", ""))
+        if state in ("associating", "dissociating"):
+            joins = state == "associating"
+            what = f"{user} {'comes into range of' if joins else 'leaves'} {relay}"
+            self._begin(record, "handover", what)
+            self._open[user, relay] = self._last
+        elif state in ("associated", "dissociated"):
+            number = self._open.get((user, relay))
+            if number is None:
+                self._begin(record, "handover", f"{user} {state} {relay}")
+                self._open[user, relay] = number = self._last
+            took_s = _between(self._stories.get(number, {}).get("t_s"), record.t_s)
+            known = "" if took_s is None else f" in {duration(took_s)}"
+            self._part(number, state, f"{state}{known}")
+            if state == "associated" and record.t_s is not None:
+                self._awaited[user, relay] = (number, record.t_s)
+
+    def _link(self, record: Record, up: bool) -> None:
+        port = str(record.data.get("port", ""))
+        relay = self._relay_of_port.get(port)
+        name = f"{record.node} {port}" if relay is None else relay
+        known = self._links.get(name)
+        if known is None or known[0] is not up:
+            self._begin(record, "link", f"{name} is {'up again' if up else 'down'}", good=up)
+            self._links[name] = (up, self._last)
+        number = self._links[name][1]
+        self._by_trigger[f"port {port} {'up' if up else 'down'}"] = number
+
+    def _command(self, record: Record) -> None:
+        data, text = record.data, described(record.data)
+        what = data.get("do")
+        moved = self._moved
+        if what == "move" and moved is not None and moved[0] == data.get("node"):
+            waited_s = _between(moved[2], record.t_s)
+            if waited_s is not None and waited_s < _ONE_DRAG_S and moved[1] in self._stories:
+                # One drag is many commands and one story.
+                story = self._stories[moved[1]]
+                story["text"] = text
+                self._put(moved[1], dict(story))
+                self._moved = (moved[0], moved[1], record.t_s or 0.0)
+                return
+        self._begin(record, "command", text)
+        match what:
+            case "move":
+                self._moved = (str(data.get("node")), self._last, record.t_s or 0.0)
+            case "link":
+                self._links[str(data.get("relay"))] = (bool(data.get("up")), self._last)
+            case "policy":
+                self._by_trigger[f"policy {data.get('policy')}"] = self._last
+            case "demand":
+                self._by_trigger[f"demand of {data.get('user')}"] = self._last
+
+    def _story_of(self, trigger: str) -> str | None:
+        found = _HEARD.fullmatch(trigger)
+        if found is not None:
+            return self._open.get((found[1], found[2]))
+        return self._by_trigger.get(trigger)
+
+    def _solve(self, record: Record) -> None:
+        data, trigger = record.data, str(record.data.get("trigger", ""))
+        number = self._story_of(trigger)
+        if number is None:
+            self._begin(record, "controller", trigger)
+            self._by_trigger[trigger] = number = self._last
+        took, gap = data.get("solve_time_s"), data.get("relative_gap")
+        text = "solved" + (f" in {duration(took)}" if isinstance(took, int | float) else "")
+        if isinstance(gap, int | float):
+            text += f", gap {gap:.0e}" if gap else ", gap 0"
+        if data.get("feasible") is False:
+            text += ", demand does not fit"
+        self._part(number, "solved", text)
+
+    def _assignment(self, record: Record) -> None:
+        data, trigger = record.data, str(record.data.get("trigger", ""))
+        number = self._story_of(trigger)
+        if number is None:
+            self._begin(record, "controller", trigger)
+            number = self._last
+        took = data.get("deploy_time_s")
+        since_s = _between(self._stories.get(number, {}).get("t_s"), record.t_s)
+        text = "deployed" + (f" in {duration(took)}" if isinstance(took, int | float) else "")
+        if since_s is not None and since_s > 0:
+            text += f", {duration(since_s)} after the cause"
+        self._part(number, "deployed", text)
+        # The next change with the same trigger is another story.
+        self._by_trigger.pop(trigger, None)
+
+    # -- telling -------------------------------------------------------------------------
+
+    @property
+    def _last(self) -> str:
+        return str(self._told)
+
+    def _begin(self, record: Record, kind: str, text: str, good: bool | None = None) -> None:
+        self._told += 1
+        story: Story = {"t_s": record.t_s, "kind": kind, "text": text, "parts": []}
+        if good is not None:
+            story["good"] = good
+        self._stories[self._last] = story
+        self._put(self._last, dict(story))
+        oldest = str(self._told - STORIES_KEPT)
+        if self._stories.pop(oldest, None) is not None:
+            self._put(oldest, None)
+
+    def _part(self, number: str, kind: str, text: str) -> None:
+        story = self._stories.get(number)
+        if story is not None:
+            story["parts"] = [*story["parts"], {"kind": kind, "text": text}]
+            self._put(number, dict(story))
+
+
+def duration(seconds: float) -> str:
+    """A short time for people: ``350 µs``, ``12 ms``, ``1.24 s``."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def rate(rate_bps: float) -> str:
+    """A rate for people: ``388 kbit/s``, ``2.14 Mbit/s``."""
+    return f"{rate_bps / 1e3:.0f} kbit/s" if rate_bps < 1e6 else f"{rate_bps / 1e6:.2f} Mbit/s"
+
+
+def _between(start_s: object, end_s: float | None) -> float | None:
+    if not isinstance(start_s, int | float) or end_s is None:
+        return None
+    return max(0.0, end_s - start_s)
+
+
+def described(command: Mapping[str, Any]) -> str:
+    """What a person commanded, in words."""
+    match command:
+        case {"do": "move", "node": node, "east_m": east_m, "north_m": north_m}:
+            return f"{node} is moved to {east_m / 1e3:.2f} km east, {north_m / 1e3:.2f} km north"
+        case {"do": "link", "relay": relay, "up": up}:
+            return f"{relay} is {'healed' if up else 'cut'}"
+        case {"do": "demand", "user": user, "rate_bps": rate_bps}:
+            return f"demand of {user} is {rate(rate_bps)}"
+        case {"do": "policy", "policy": policy}:
+            return f"policy is {'mptcp, no allocation' if policy == 'shortest' else policy}"
+        case {"do": "mobility", "speed": speed}:
+            return f"motion at {speed:g} times its speed" if speed else "motion is paused"
+    return "an unknown command"

@@ -1,0 +1,96 @@
+"""The page in a real browser, fed with a recorded run. Screenshots are in pytest's directory."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import RUNS, Served
+
+RUN = str(RUNS / "fdm")
+TIMEOUT_MS = 20_000
+
+Serve = Callable[..., Served]
+
+
+def expect(locator: Any) -> Any:
+    from playwright.sync_api import expect as expectation
+
+    return expectation(locator)
+
+
+def show(page: Any, url: str) -> None:
+    page.goto(url)
+    page.wait_for_selector("#subflows tr", timeout=TIMEOUT_MS)
+
+
+@pytest.fixture(scope="module")
+def recording(serve: Serve) -> Served:
+    return serve("replay", RUN)
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
+def test_a_recording_is_searched_with_the_slider(
+    recording: Served, page: Any, tmp_path: Path, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    show(page, recording.document["url"])
+    uav = page.locator('tr[data-subflow="ship1 uav"]')
+    page.locator("#slider").fill("8")
+    expect(page.locator("#time")).to_have_text("8.0 s", timeout=TIMEOUT_MS)
+    expect(uav.locator("td").nth(3)).to_have_text("0.39")
+    expect(page.locator("#stories")).to_contain_text("ship1 comes into range of uav")
+    expect(page.locator("#stories")).not_to_contain_text("leaves")
+    page.screenshot(path=tmp_path / f"{width}.png")
+    page.locator("#slider").fill("14")
+    expect(uav).to_have_class("away", timeout=TIMEOUT_MS)
+    expect(page.locator("#stories")).to_contain_text("ship1 leaves uav")
+    page.locator("#slider").fill("2")
+    expect(page.locator("#stories")).not_to_contain_text("comes into range")
+    for part in ("header", "#map", "#figures", "#plots", "#stories", "footer"):
+        box = page.locator(part).bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width, part
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, part
+        assert box["height"] > 30, part
+    assert page.complaints == []
+    own = recording.document["watch_url"]
+    assert [url for url in page.asked if not url.startswith((own, "data:"))] == []
+
+
+def test_keys_play_search_and_reach_everything(recording: Served, page: Any) -> None:
+    show(page, recording.document["url"])
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_text("Pause", timeout=TIMEOUT_MS)
+    page.keyboard.press("Space")
+    expect(page.locator("#play")).to_have_text("Play", timeout=TIMEOUT_MS)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#stories")).to_contain_text("comes into range", timeout=TIMEOUT_MS)
+    reached = set()
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        focused = page.locator(":focus")
+        if focused.count():
+            reached.add(focused.get_attribute("id") or focused.get_attribute("data-node"))
+    assert {"ship1", "uav", "play", "speed", "slider", "stories", "window"} <= reached
+
+
+def test_who_has_no_token_watches(recording: Served, page: Any) -> None:
+    show(page, recording.document["watch_url"])
+    expect(page.locator("#hint")).to_contain_text("only watches")
+    expect(page.locator("#play")).to_be_disabled()
+
+
+def test_the_page_comes_back_after_its_server_did(serve: Serve, page: Any) -> None:
+    first = serve("replay", RUN)
+    port = first.document["watch_url"].rstrip("/").rpartition(":")[2]
+    show(page, first.document["url"])
+    expect(page.locator("#connection")).to_have_text("connected")
+    assert first.stop(signal.SIGINT) == 130, "Ctrl-C ends it while a page is open"
+    expect(page.locator("#connection")).to_contain_text("trying again", timeout=TIMEOUT_MS)
+    serve("replay", RUN, "--port", port)
+    expect(page.locator("#connection")).to_have_text("connected", timeout=TIMEOUT_MS)
+    expect(page.locator("#title")).to_contain_text("direct-move")

@@ -1,0 +1,178 @@
+"""What the page is told of runs of a real network, and of records that are none."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tactical.live.records import Record
+from tactical.live.setup import Link, Node, Setup, User
+from tactical.live.sources import Replay
+from tactical.live.state import State
+
+from .conftest import RUNS
+
+SETUP = Setup(
+    scenario="test",
+    protocol="fdm",
+    seed=0,
+    backend="vm",
+    machine="",
+    time="real",
+    duration_s=60.0,
+    nodes=(
+        Node("ship1", "station"),
+        Node("satcom", "satellite"),
+        Node("uav", "access point", 1000.0),
+        Node("host", "host"),
+    ),
+    links=(
+        Link("satcom", "satcom-eth3", "shore-eth2", 4e6, 0.25),
+        Link("uav", "uav-eth2", "shore-eth3", 1e6, 0.01),
+    ),
+    users=(User("ship1", 3e6, {"ship1-eth0": "satcom", "ship1-wlan0": "uav"}),),
+    policy="fdm",
+    ports={("satcom", "satcom-eth1"): "ship1"},
+)
+
+
+def queue_sample(t_s: float, tx_bytes: int, queue_id: int = 1) -> Record:
+    row = {"kind": "queue", "port": "satcom-eth3", "queue_id": queue_id, "tx_bytes": tx_bytes}
+    return Record(t_s, "sample", "satcom", row)
+
+
+def queue_set(t_s: float) -> Record:
+    data = {"datapath": "satcom", "port": "satcom-eth3", "queue_id": 1, "user": "ship1"}
+    return Record(t_s, "queue_set", "controller", {**data, "via": "satcom", "min_bps": 3000000})
+
+
+def solve(t_s: float, trigger: str, **rates_bps: float) -> Record:
+    flows = [{"user": "ship1", "via": via, "rate_bps": r} for via, r in rates_bps.items()]
+    return Record(t_s, "solve", "controller", {"trigger": trigger, "path_flows": flows})
+
+
+def assignment(t_s: float, trigger: str) -> Record:
+    return Record(t_s, "assignment", "controller", {"trigger": trigger, "deploy_time_s": 0.1})
+
+
+def told(*records: Record) -> State:
+    state = State(SETUP)
+    for record in records:
+        state.apply(record)
+    return state
+
+
+def test_two_readings_of_a_queue_are_the_rate_of_its_subflow() -> None:
+    state = told(queue_set(0.0), queue_sample(1.0, 1000), queue_sample(2.0, 126000))
+    assert state.store.get("subflows", "ship1 satcom")["measured_bps"] == 1_000_000
+    assert state.store.since(0)["series"]["measured ship1 satcom"] == [[2.0, 1_000_000]]
+
+
+@pytest.mark.parametrize("second", [queue_sample(1.0, 2000), queue_sample(2.0, 500)])
+def test_a_counter_that_stands_still_in_time_or_begins_anew_is_no_rate(second: Record) -> None:
+    state = told(queue_set(0.0), queue_sample(1.0, 1000), second)
+    assert "measured_bps" not in state.store.get("subflows", "ship1 satcom")
+
+
+def test_what_is_solved_counts_when_it_is_deployed() -> None:
+    solved = solve(1.0, "ship1 heard at uav", satcom=2e6, uav=9e5)
+    state = told(solved)
+    assert "allocated_bps" not in state.store.get("subflows", "ship1 uav")
+    state.apply(assignment(1.2, "ship1 heard at uav"))
+    assert state.store.get("subflows", "ship1 uav")["allocated_bps"] == 9e5
+    assert state.store.since(0)["series"]["allocated ship1 uav"][-1] == [1.2, 9e5]
+
+
+def test_without_an_allocating_policy_nothing_is_allocated_and_queues_are_gone() -> None:
+    state = told(queue_set(0.0), solve(1.0, "x", satcom=2e6), assignment(1.1, "x"))
+    state.apply(assignment(5.0, "policy shortest"))
+    subflow = state.store.get("subflows", "ship1 satcom")
+    assert (subflow["allocated_bps"], subflow["min_bps"]) == (None, None)
+    assert state.store.get("run", "policy") == "shortest"
+
+
+def test_a_link_is_down_from_its_port_and_up_by_command() -> None:
+    state = told(Record(3.0, "link_down", "satcom", {"port": "satcom-eth3"}))
+    assert state.store.get("links", "satcom")["up"] is False
+    state.apply(Record(4.0, "command", "page", {"do": "link", "relay": "satcom", "up": True}))
+    assert state.store.get("links", "satcom")["up"] is True
+
+
+def anything() -> st.SearchStrategy[object]:
+    flat = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
+    return st.one_of(flat, st.lists(flat, max_size=2), st.dictionaries(st.text(max_size=5), flat))
+
+
+KEYS = (
+    *("port", "queue_id", "tx_bytes", "kind", "user", "via", "datapath", "trigger", "path_flows"),
+    *(
+        "state",
+        "access_point",
+        "do",
+        "relay",
+        "up",
+        "node",
+        "east_m",
+        "north_m",
+        "speed",
+        "rate_bps",
+    ),
+)
+KINDS = (
+    *("position", "sample", "arrival", "association", "solve", "queue_set", "assignment", "drain"),
+    *("link_up", "link_down", "state", "command", "error", "controller", "handover"),
+)
+
+
+@given(
+    st.sampled_from(KINDS),
+    st.one_of(st.none(), st.floats(-10, 100)),
+    st.dictionaries(st.sampled_from(KEYS), st.one_of(anything(), st.sampled_from(KINDS))),
+)
+def test_no_record_stops_the_page(kind: str, t_s: float | None, data: dict[str, object]) -> None:
+    state = told(Record(t_s, kind, "ship1", data))
+    assert state.store.since(0)["version"] > 0
+
+
+def test_a_recorded_handover_is_on_the_page_while_it_lasts() -> None:
+    replay = Replay(RUNS / "fdm")
+    seen = []
+    for t_s in (0.0, 8.0, 15.0):
+        replay.command({"do": "seek", "t_s": t_s}, now_s=0.0)
+        replay.advance(0.0)
+        subflow = replay.state.store.get("subflows", "ship1 uav")
+        seen.append((replay.state.store.get("associated", "ship1"), subflow["attached"]))
+    assert seen == [(None, False), ("uav", True), (None, False)]
+    assert replay.state.store.get("run", "damaged", 0) == 0
+
+
+def test_searching_back_shows_what_playing_up_to_there_shows() -> None:
+    played, searched = Replay(RUNS / "fdm"), Replay(RUNS / "fdm")
+    for t_s in (1.0, 4.0, 7.5):
+        played.command({"do": "seek", "t_s": t_s}, 0.0)
+        played.advance(0.0)
+    for t_s in (15.0, 7.5):
+        searched.command({"do": "seek", "t_s": t_s}, 0.0)
+        searched.advance(0.0)
+    now = [each.state.store.since(0) for each in (played, searched)]
+    assert now[0]["sections"] == now[1]["sections"]
+    assert now[0]["series"] == now[1]["series"]
+    assert searched.epoch > played.epoch, "who has seen later things has to forget them"
+
+
+def test_what_the_analysis_found_in_captures_comes_before_counters(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    run_dir.mkdir()
+    for name in ("run.toml", "plan.json", "events.jsonl", "samples.parquet"):
+        (run_dir / name).write_bytes((RUNS / "fdm" / name).read_bytes())
+    series = {"start_s": 0.0, "step_s": 1.0, "goodput_bps": [5e5] * 9}
+    series["frames_bps"] = {"satcom": [123456.0] * 9}
+    users = {"ship1": {"series": series}}
+    (run_dir / "result.json").write_text(json.dumps({"users": users}))
+    replay = Replay(run_dir)
+    replay.command({"do": "seek", "t_s": 8.5}, 0.0)
+    replay.advance(0.0)
+    assert replay.state.store.get("subflows", "ship1 satcom")["measured_bps"] == 123456
+    assert replay.state.store.get("goodput", "ship1") == 500000

@@ -1,0 +1,122 @@
+from typing import Any
+
+import pytest
+
+from tactical.live.records import Record
+from tactical.live.sources import Replay
+from tactical.live.story import STORIES_KEPT, Teller, duration
+
+from .conftest import RUNS
+from .test_state import assignment, solve
+
+
+class Told:
+    """A teller, and what it has told."""
+
+    def __init__(self) -> None:
+        self.stories: dict[str, Any] = {}
+        self.teller = Teller(self._put, {"satcom-eth3": "satcom", "shore-eth2": "satcom"})
+
+    def _put(self, number: str, story: Any) -> None:
+        if story is None:
+            del self.stories[number]
+        else:
+            self.stories[number] = story
+
+    def hear(self, *records: Record) -> None:
+        for record in records:
+            self.teller.hear(record)
+
+    def parts(self, number: int = 1) -> list[str]:
+        return [part["text"] for part in self.stories[str(number)]["parts"]]
+
+
+def association(t_s: float, state: str) -> Record:
+    return Record(t_s, "association", "ship1", {"access_point": "uav", "state": state})
+
+
+def command(t_s: float, **data: Any) -> Record:
+    return Record(t_s, "command", "page", data)
+
+
+def test_a_handover_is_one_story_from_cause_to_effect() -> None:
+    told = Told()
+    told.hear(
+        association(10.0, "associating"),
+        solve(10.1, "ship1 heard at uav", uav=1e6),
+        association(10.2, "associated"),
+        assignment(10.4, "ship1 heard at uav"),
+    )
+    told.teller.carries("ship1", "uav", 1000.0, 10.8)  # a handshake is no data
+    told.teller.carries("ship1", "uav", 388e3, 11.5)
+    told.teller.carries("ship1", "uav", 390e3, 12.5)
+    assert [story["text"] for story in told.stories.values()] == ["ship1 comes into range of uav"]
+    assert told.parts() == [
+        "solved",
+        "associated in 200 ms",
+        "deployed in 100 ms, 400 ms after the cause",
+        "388 kbit/s over uav, seen 1.30 s after",
+    ]
+
+
+def test_a_cut_link_is_one_story_though_both_ends_notice() -> None:
+    told = Told()
+    told.hear(
+        command(5.0, do="link", relay="satcom", up=False),
+        Record(5.1, "link_down", "satcom", {"port": "satcom-eth3"}),
+        solve(5.2, "port satcom-eth3 down", uav=1e6),
+        Record(5.2, "link_down", "shore", {"port": "shore-eth2"}),
+        assignment(5.3, "port satcom-eth3 down"),
+    )
+    assert [story["text"] for story in told.stories.values()] == ["satcom is cut"]
+    assert told.parts() == ["solved", "deployed in 100 ms, 300 ms after the cause"]
+
+
+def test_one_drag_is_many_commands_and_one_story() -> None:
+    told = Told()
+    for t_s in (1.0, 1.3, 1.6, 9.0):
+        told.hear(command(t_s, do="move", node="ship1", east_m=1000 * t_s, north_m=0.0))
+    assert [story["text"] for story in told.stories.values()] == [
+        "ship1 is moved to 1.60 km east, 0.00 km north",
+        "ship1 is moved to 9.00 km east, 0.00 km north",
+    ]
+
+
+def test_the_same_trigger_later_is_another_story() -> None:
+    told = Told()
+    for t_s in (1.0, 30.0):
+        told.hear(solve(t_s, "demand of ship1"), assignment(t_s + 0.1, "demand of ship1"))
+    assert [story["t_s"] for story in told.stories.values()] == [1.0, 30.0]
+    assert told.parts(2) == ["solved", "deployed in 100 ms, 100 ms after the cause"]
+
+
+def test_old_stories_are_forgotten() -> None:
+    told = Told()
+    for number in range(STORIES_KEPT + 20):
+        told.hear(Record(float(number), "error", "host", {"message": "again"}))
+    assert len(told.stories) == STORIES_KEPT
+
+
+def test_a_recorded_run_is_told_in_order() -> None:
+    replay = Replay(RUNS / "fdm")
+    replay.command({"do": "seek", "t_s": 1e9}, 0.0)
+    replay.advance(0.0)
+    stories = replay.state.store.section("stories").values()
+    handovers = [s["text"] for s in stories if s["kind"] == "handover"]
+    assert sorted(handovers) == [
+        "ship1 comes into range of uav",
+        "ship1 leaves uav",
+        "ship2 comes into range of uav",
+        "ship2 leaves uav",
+    ]
+    for story in stories:
+        if story["kind"] == "handover":
+            kinds = [part["kind"] for part in story["parts"]]
+            assert {"solved", "deployed"} <= set(kinds), story
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(350e-6, "350 µs"), (0.0124, "12 ms"), (1.2, "1.20 s")]
+)
+def test_times_are_short(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from analysis.rundirectory import RunDirectory
+from analysis.run.directory import RunDirectory
 
 
 class Record(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from analysis.rundirectory import RunDirectoryError, read_run
+from analysis.run.directory import RunDirectoryError, read_run
 
 from .playback import Playback
 from .records import Record, Tail, of_event, of_run, of_sample

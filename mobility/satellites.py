@@ -8,18 +8,19 @@ inside the virtual machine does.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sgp4.api import Satrec
+from sgp4.api import Satrec, SatrecArray
 from sgp4.io import compute_checksum
 from skyfield.api import load
 from skyfield.sgp4lib import theta_GMST1982
 
+from mobility.draws import Draws
 from mobility.radio import SPEED_OF_LIGHT_MPS
 from mobility.satcom import Site
 from mobility.steps import Steps
@@ -31,6 +32,11 @@ _LOOK_S = 60.0
 elevation has one maximum in each revolution, which takes 85 minutes at least."""
 
 _EXACT_S = 1e-6
+
+_WGS72_GM = 398_600.8e9
+_WGS72_RADIUS_M = 6_378_135.0
+"""Of the gravity model that two-line elements are made with (F. Hoots, R. Roehrich, Spacetrack
+Report #3, 1980)."""
 
 
 class Pass(NamedTuple):
@@ -118,16 +124,8 @@ class Satellite:
         ValueError
             If the orbit has no place then: it has decayed, or the elements are too old.
         """
-        epoch = _timescale().from_datetime(self.epoch)
-        moments = _timescale().tt_jd(epoch.whole, epoch.tt_fraction + times_s(t_s) / 86_400.0)
-        utc = moments.ut1_fraction - moments.dut1 / 86_400.0
-        errors, place, _ = self._orbit.sgp4_array(np.full(utc.size, moments.whole), utc)
-        if errors.any():
-            raise ValueError(f"the elements of {self.name} give no place at the times given")
-        angle, _ = theta_GMST1982(moments.whole, moments.ut1_fraction)
-        x, y, z = 1000.0 * place.T
-        cos, sin = np.cos(angle), np.sin(angle)
-        return np.column_stack([x * cos + y * sin, y * cos - x * sin, z])
+        places: Array = _earth_fixed_m([self], t_s)[0]
+        return places
 
     def look(self, site: Site, t_s: ArrayLike) -> tuple[Array, Array]:
         """Return elevation in degrees and slant range in metres from a site at n times."""
@@ -196,6 +194,81 @@ class Satellite:
         """Return the propagation delay from one site over the satellite to another, at n times."""
         delay: Array = (self.look(a, t_s)[1] + self.look(b, t_s)[1]) / SPEED_OF_LIGHT_MPS
         return delay
+
+
+def walker(
+    count: int,
+    planes: int,
+    phasing: int,
+    *,
+    inclination_deg: float,
+    altitude_m: float,
+    epoch: datetime,
+    after_s: float = 0.0,
+) -> list[Satellite]:
+    """Return a shell of satellites of our own making: a Walker delta pattern i: T/P/F.
+
+    J. G. Walker, "Satellite constellations", J. British Interplanetary Society 37, 1984: T
+    satellites in P planes of equal inclination, nodes spread evenly around the equator, satellites
+    evenly around each plane, and each F · 360°/T ahead of its neighbour in the plane to the west.
+    Orbits are circular, and their mean motion is that of two bodies, √(GM/a³), with GM and earth
+    radius of WGS 72, which SGP4 works with.
+
+    Parameters
+    ----------
+    count, planes, phasing : int
+        T, P and F; T a multiple of P, and F below P.
+    inclination_deg : float
+        Inclination.
+    altitude_m : float
+        Above the equatorial radius, 160 km to 2000 km.
+    epoch : datetime
+        Epoch of the elements; with a time zone.
+    after_s : float
+        Run time 0 is so long after the epoch.
+
+    Raises
+    ------
+    ValueError
+        If the pattern or the orbit is impossible.
+    """
+    if not 1 <= planes <= count <= 99_999 or count % planes or not 0 <= phasing < planes:
+        raise ValueError(
+            "a pattern must have as many satellites in each plane, at most 99999 in all, and a "
+            f"phasing below the number of planes, not {count}/{planes}/{phasing}"
+        )
+    if not 160e3 <= altitude_m <= 2000e3 or not 0.0 <= inclination_deg <= 180.0:
+        raise ValueError(
+            "a low orbit must be 160 km to 2000 km high with an inclination from 0 to 180 degrees, "
+            f"not {altitude_m!r} m, {inclination_deg!r}"
+        )
+    axis_m = _WGS72_RADIUS_M + altitude_m
+    turns_per_day = 86_400.0 * math.sqrt(_WGS72_GM / axis_m**3) / (2.0 * math.pi)
+    midnight = epoch.replace(hour=0, minute=0, second=0, microsecond=0)
+    day = epoch.timetuple().tm_yday + (epoch - midnight).total_seconds() / 86_400.0
+    each = count // planes
+    found = []
+    for number in range(count):
+        plane, place = divmod(number, each)
+        node_deg = 360.0 * plane / planes
+        anomaly_deg = (360.0 * place / each + 360.0 * phasing * plane / count) % 360.0
+        first = (
+            f"1 {number + 1:05d}U 00000A   {epoch.year % 100:02d}{day:012.8f}  .00000000  00000-0  "
+            "00000-0 0    0"
+        )
+        second = (
+            f"2 {number + 1:05d} {inclination_deg:8.4f} {node_deg:8.4f} 0000000   0.0000 "
+            f"{anomaly_deg:8.4f} {turns_per_day:11.8f}    0"
+        )
+        found.append(
+            Satellite(
+                f"{plane + 1}-{place + 1}",
+                first + str(compute_checksum(first)),
+                second + str(compute_checksum(second)),
+                epoch + timedelta(seconds=after_s),
+            )
+        )
+    return found
 
 
 def read_elements(file: FilePath | str, epoch: datetime) -> list[Satellite]:
@@ -298,6 +371,78 @@ def handovers(
     return tuple(found)
 
 
+def assignments(
+    satellites: Sequence[Satellite],
+    sites: Sequence[Site],
+    until_s: float,
+    mask_deg: float = 25.0,
+    slot_s: float = 15.0,
+    seed: int | None = None,
+) -> tuple[Serving, ...]:
+    """Return which satellite of a dense constellation serves when, if it is assigned in slots.
+
+    So does Starlink, whose scheduler assigns satellites anew every 15 s (N. Mohan et al., "A
+    multifaceted look at Starlink performance", WWW 2024), high ones above all (H. B. Tanveer et
+    al., "Making sense of constellations", CoNEXT 2023). Here one serves for a slot of those that
+    all sites see above the mask at its beginning and end.
+
+    Parameters
+    ----------
+    satellites : sequence of Satellite
+        The constellation; all with the same epoch.
+    sites : sequence of Site
+        Who must see it; the first one is the terminal.
+    until_s : float
+        End of the interval of interest; slots begin at run time 0.
+    mask_deg : float
+        Elevation above which a satellite can be used.
+    slot_s : float
+        Length of a slot.
+    seed : int, optional
+        Draw the satellite of each slot, as a scheduler that has others to serve as well: each with
+        a weight of its height above the mask at the terminal. Without a seed it is the highest.
+
+    Returns
+    -------
+    tuple of Serving
+        In order of time; slots in a row of one satellite are one, and where none can be used there
+        is a gap.
+
+    Raises
+    ------
+    ValueError
+        If the slot is not above 0, or epochs differ.
+    """
+    if not 0.0 < slot_s < math.inf:
+        raise ValueError(f"slot_s must be above 0, not {slot_s!r}")
+    edges = np.arange(math.ceil(until_s / slot_s) + 1) * slot_s
+    places = _earth_fixed_m(satellites, edges)
+    lowest, first = np.full(places.shape[:2], np.inf), np.empty(0)
+    for number, site in enumerate(sites):
+        away = places - np.array(site.earth_fixed_m())
+        height = np.degrees(np.arcsin((away @ site.axes()[2]) / np.linalg.norm(away, axis=2)))
+        lowest = np.minimum(lowest, height)
+        first = height if number == 0 else first
+    usable = np.minimum(lowest[:, :-1], lowest[:, 1:]) > mask_deg
+    weights = np.where(usable, first[:, :-1] - mask_deg, 0.0)
+    draws = None if seed is None else Draws(seed)
+    found: list[Serving] = []
+    for slot, weight in enumerate(weights.T):
+        if not usable[:, slot].any():
+            continue
+        if draws is None:
+            chosen = int(np.argmax(weight))
+        else:
+            rising = np.cumsum(weight)
+            chosen = int(np.searchsorted(rising, draws.unit() * rising[-1], side="right"))
+        start_s, name = float(edges[slot]), satellites[chosen].name
+        end_s = min(float(edges[slot + 1]), until_s)
+        if found and (found[-1].satellite, found[-1].end_s) == (name, start_s):
+            start_s = found.pop().start_s
+        found.append(Serving(start_s, end_s, name))
+    return tuple(found)
+
+
 def delay_over_time(
     satellites: Sequence[Satellite],
     servings: Sequence[Serving],
@@ -348,6 +493,25 @@ def _wrong(number: int, line: str) -> str | None:
     if line[68] != checksum:
         return f"the checksum {checksum} at the end"
     return None
+
+
+def _earth_fixed_m(satellites: Sequence[Satellite], t_s: ArrayLike) -> Array:
+    """Return places of m satellites of one epoch at n times, shape (m, n, 3)."""
+    (epoch, *others) = {satellite.epoch for satellite in satellites}
+    if others:
+        raise ValueError("the satellites must have one epoch")
+    start = _timescale().from_datetime(epoch)
+    moments = _timescale().tt_jd(start.whole, start.tt_fraction + times_s(t_s) / 86_400.0)
+    utc = moments.ut1_fraction - moments.dut1 / 86_400.0
+    orbits = SatrecArray([satellite._orbit for satellite in satellites])
+    errors, place, _ = orbits.sgp4(np.full(utc.size, moments.whole), utc)
+    if errors.any():
+        name = satellites[int(np.flatnonzero(errors.any(axis=1))[0])].name
+        raise ValueError(f"the elements of {name} give no place at the times given")
+    angle, _ = theta_GMST1982(moments.whole, moments.ut1_fraction)
+    x, y, z = 1000.0 * np.moveaxis(place, 2, 0)
+    cos, sin = np.cos(angle), np.sin(angle)
+    return np.stack([x * cos + y * sin, y * cos - x * sin, z], axis=2)
 
 
 def _timescale() -> Any:

@@ -36,6 +36,7 @@ from scenarios.experiment import (
     split_name,
     to_toml,
 )
+from scenarios.leo_pass import LeoPass
 from scenarios.lossy_satcom import LossySatcom
 from scenarios.parameters import Parameter, Row, describe, nearest
 from scenarios.random_walk import RandomWalk
@@ -48,7 +49,9 @@ from scenarios.scenario import (
     Link,
     LinkState,
     Satellite,
+    SatelliteHandover,
     Scenario,
+    Service,
     Station,
     Traffic,
 )
@@ -61,6 +64,7 @@ _SHIPPED: tuple[type[Experiment], ...] = (
     Contended,
     ShipToShore,
     Convoy,
+    LeoPass,
 )
 
 EXPERIMENTS: Mapping[str, type[Experiment]] = {each.name: each for each in _SHIPPED}
@@ -166,6 +170,7 @@ __all__ = [
     "DirectMove",
     "Experiment",
     "Handover",
+    "LeoPass",
     "Link",
     "LinkState",
     "LossySatcom",
@@ -173,8 +178,10 @@ __all__ = [
     "RandomWalk",
     "Row",
     "Satellite",
+    "SatelliteHandover",
     "Scenario",
     "ScenarioError",
+    "Service",
     "ShipToShore",
     "Station",
     "Traffic",

@@ -5,10 +5,14 @@ The defaults are those of `scenarios.direct_move.DirectMove`, which says where t
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
+import numpy as np
+
 import mobility
+from mobility import satcom
+from mobility.steps import Steps
 from scenarios.parameters import Parameter
 from scenarios.scenario import (
     Block,
@@ -17,6 +21,7 @@ from scenarios.scenario import (
     CongestionControl,
     Delay,
     Link,
+    LinkState,
     Loss,
     Prediction,
     QueueDiscipline,
@@ -60,6 +65,78 @@ class WithBackhaul:
         )
 
 
+RAIN_STEP_S = 1.0
+"""How often a satellite modem looks for another mode."""
+
+LEAST_RATE_BPS = 1000
+"""The lowest rate that a link may have."""
+
+
+@dataclass(frozen=True)
+class Rain:
+    """A shower in the satellite's path: the modem falls back to modes of a lower rate.
+
+    The fade comes, stays and goes linearly in dB (`mobility.satcom.rain_shower`), and every second
+    the modem takes the fastest of DVB-S2's modes that the signal still allows
+    (`mobility.satcom.capacity`; ETSI EN 302 307-1, table 13). ``rate_bps`` of the link is the rate
+    in a clear sky; where no mode is left, the link is down.
+    """
+
+    peak_db: Annotated[
+        float,
+        Parameter(
+            unit="dB", meaning="attenuation at the worst of a shower; 0: no rain", minimum=0,
+            maximum=100,
+        ),
+    ] = 0.0  # fmt: skip
+    clear_sky_db: Annotated[
+        float,
+        Parameter(
+            unit="dB", meaning="signal to noise (Es/N0) without rain", minimum=-2.35, maximum=40
+        ),
+    ] = 12.0
+    start_s: Annotated[
+        float, Parameter(unit="s", meaning="when it begins", minimum=0, maximum=86_400)
+    ] = 20.0
+    rise_s: Annotated[
+        float, Parameter(unit="s", meaning="how long it grows", minimum=0, maximum=86_400)
+    ] = 10.0
+    hold_s: Annotated[
+        float, Parameter(unit="s", meaning="how long it stays", minimum=0, maximum=86_400)
+    ] = 20.0
+    fall_s: Annotated[
+        float, Parameter(unit="s", meaning="how long it goes", minimum=0, maximum=86_400)
+    ] = 10.0
+
+    def over(self, clear: Link) -> Link:
+        """Return a link with this rain in its path."""
+        if self.peak_db == 0.0:
+            return clear
+        fade = satcom.rain_shower(
+            self.peak_db, start_s=self.start_s, rise_s=self.rise_s, hold_s=self.hold_s,
+            fall_s=self.fall_s, step_s=RAIN_STEP_S,
+        )  # fmt: skip
+        # In steps of 2^-20 bits per symbol, which rounds no two modes to one.
+        bits = satcom.capacity(fade, clear_sky_db=self.clear_sky_db, symbols_per_s=2.0**20)
+        most = satcom.capacity(
+            Steps(np.zeros(1), np.zeros(1)),
+            clear_sky_db=self.clear_sky_db,
+            symbols_per_s=2.0**20,
+        ).values[0]
+        states: list[LinkState] = []
+        for time_s, left in zip(bits.times_s.tolist(), bits.values.tolist(), strict=True):
+            before = states[-1] if states else clear.at(0.0)
+            cause = f"rain fade {fade.at(time_s)[0]:.1f} dB"
+            rate_bps = math.floor(clear.rate_bps * left / most)
+            if rate_bps < LEAST_RATE_BPS:
+                state = replace(before, time_s=time_s, loss=1.0, cause=cause)
+            else:
+                state = LinkState(time_s, rate_bps, clear.delay_s, clear.loss, cause)
+            if replace(state, time_s=0.0, cause="") != replace(before, time_s=0.0, cause=""):
+                states.append(state)
+        return replace(clear, profile=tuple(states))
+
+
 @dataclass(frozen=True)
 class Satcom(WithBackhaul):
     """The satellite path, in range all the time."""
@@ -68,6 +145,12 @@ class Satcom(WithBackhaul):
     delay_s: Delay = 0.25
     loss: Loss = 0.0
     buffer_packets: Buffer = 500
+    rain: Rain = field(default_factory=Rain)
+
+    @property
+    def backhaul(self) -> Link:
+        """The link to shore, with the weather in its path."""
+        return self.rain.over(super().backhaul)
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ class LinkState:
         Propagation delay one way, in seconds.
     loss : float
         Share of packets lost at random, from 0 to 1; at 1 the link is down.
+    cause : str
+        Why it changes, in words.
 
     Raises
     ------
@@ -109,6 +111,7 @@ class LinkState:
     loss: Annotated[
         float, Parameter(meaning="share of packets lost at random", minimum=0, maximum=1)
     ] = 0.0
+    cause: str = ""
 
     def __post_init__(self) -> None:
         check(self, "link.profile.")
@@ -174,16 +177,35 @@ class Station:
     trajectory: mobility.Trajectory
 
 
+class Service(NamedTuple):
+    """A time during which one spacecraft serves.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        From when to when, in seconds of run time.
+    spacecraft : str
+        Its name.
+    """
+
+    start_s: float
+    end_s: float
+    spacecraft: str
+
+
 @dataclass(frozen=True)
 class Satellite:
     """A satellite and its ground station, as one switch that every station always reaches.
 
     `backhaul` is the link from the switch to the host. It carries the whole delay of the path:
-    the station's own leg is taken as ideal.
+    the station's own leg is taken as ideal. `services` tells which spacecraft of a constellation
+    take turns, in order of time; none where there is only one, which stays. What that does to the
+    link is in its profile.
     """
 
     name: str
     backhaul: Link
+    services: tuple[Service, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -276,6 +298,25 @@ class Handover(NamedTuple):
 
     time_s: float
     station: str
+    before: str
+    after: str
+
+
+class SatelliteHandover(NamedTuple):
+    """A satellite access changing the spacecraft, for all stations at once.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds of run time.
+    satellite : str
+        Name of the access.
+    before, after : str
+        Names of the spacecraft; empty where none serves.
+    """
+
+    time_s: float
+    satellite: str
     before: str
     after: str
 
@@ -415,6 +456,27 @@ class Scenario:
                 used, since_s = after, each.end_s
             if used != self.home and since_s < self.duration_s:
                 found.append(Handover(since_s, station.name, used, self.home))
+        return tuple(sorted(found))
+
+    def satellite_handovers(self) -> tuple[SatelliteHandover, ...]:
+        """Return which satellite access changes its spacecraft and when, in order of time."""
+        found = []
+        for satellite in self.satellites:
+            before = Service(0.0, 0.0, "")
+            for service in satellite.services:
+                if before.spacecraft and before.end_s < service.start_s:
+                    gap = SatelliteHandover(before.end_s, satellite.name, before.spacecraft, "")
+                    before = Service(before.end_s, service.start_s, "")
+                    found.append(gap)
+                if service.start_s > 0.0:
+                    found.append(
+                        SatelliteHandover(
+                            service.start_s, satellite.name, before.spacecraft, service.spacecraft
+                        )
+                    )
+                before = service
+            if before.spacecraft and before.end_s < self.duration_s:
+                found.append(SatelliteHandover(before.end_s, satellite.name, before.spacecraft, ""))
         return tuple(sorted(found))
 
     def _check_names(self) -> None:

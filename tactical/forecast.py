@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import mobility
 from mobility.steps import Steps
-from scenarios import AccessPoint, Handover, Satellite, Scenario
+from scenarios import AccessPoint, Handover, LinkState, Satellite, SatelliteHandover, Scenario
 
 
 class Reach(NamedTuple):
@@ -44,12 +44,15 @@ class Forecast:
         What each station uses if it has a single path, by station and time.
     handovers : tuple of Handover
         In order of time; access that a station has from the start is left out.
+    satellite_handovers : tuple of SatelliteHandover
+        In order of time.
     """
 
     scenario: Scenario
     reaches: tuple[Reach, ...]
     uses: tuple[Reach, ...]
     handovers: tuple[Handover, ...]
+    satellite_handovers: tuple[SatelliteHandover, ...] = ()
 
     def access_at(self, station: str) -> list[Reach]:
         """Return what a station with a single path uses from when to when."""
@@ -68,14 +71,32 @@ class Forecast:
         )
         return Steps(times, count.astype(np.float64)).changes()
 
+    def capacity_bps(self, access: Satellite | AccessPoint) -> Steps:
+        """Return what an access carries over time; 0 while it is down."""
+        return self._over_time(access, lambda state: state.capacity_bps)
+
+    def delay_s(self, access: Satellite | AccessPoint) -> Steps:
+        """Return the propagation delay of an access over time."""
+        return self._over_time(access, lambda state: state.delay_s)
+
+    def _over_time(
+        self, access: Satellite | AccessPoint, what: Callable[[LinkState], float]
+    ) -> Steps:
+        link = access.backhaul
+        until_s = self.scenario.duration_s
+        later = [state for state in link.profile if 0.0 < state.time_s < until_s]
+        times = np.array([0.0, *(state.time_s for state in later)])
+        return Steps(times, np.array([what(link.at(0.0)), *map(what, later)])).changes()
+
     def share_bps(self, access: Satellite | AccessPoint) -> Steps:
         """Return what an access gives each user if they share it evenly; 0 where there is none."""
-        users = self.users(access.name)
+        users, capacity = self.users(access.name), self.capacity_bps(access)
+        times = np.union1d(users.times_s, capacity.times_s)
+        sharing = users.at(times)
         shares = np.divide(
-            access.backhaul.rate_bps, users.values, out=np.zeros_like(users.values),
-            where=users.values > 0.0,
-        )  # fmt: skip
-        return Steps(users.times_s, shares)
+            capacity.at(times), sharing, out=np.zeros_like(sharing), where=sharing > 0.0
+        )
+        return Steps(times, shares).changes()
 
 
 def forecast(scenario: Scenario) -> Forecast:
@@ -106,7 +127,7 @@ def forecast(scenario: Scenario) -> Forecast:
         )
     )
     changes = tuple(change for change in handovers if change.time_s > 0.0)
-    return Forecast(scenario, reaches, uses, changes)
+    return Forecast(scenario, reaches, uses, changes, scenario.satellite_handovers())
 
 
 def _uses(station: str, handovers: list[Handover], scenario: Scenario) -> Iterator[Reach]:

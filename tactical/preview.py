@@ -126,10 +126,7 @@ class _Page:
                 f"{len(scenario.stations)}"
             )
         self._what = what
-        self._accesses: list[Satellite | AccessPoint] = [
-            *scenario.satellites,
-            *scenario.access_points,
-        ]
+        self._accesses = scenario.accesses
         groups: list[tuple[Sequence[Satellite | AccessPoint], Sequence[str]]] = [
             (scenario.satellites, _SATELLITES),
             (scenario.access_points, _ACCESS_POINTS),
@@ -140,19 +137,27 @@ class _Page:
             for number, each in enumerate(group)
         }
         self.figure: Figure = Figure(figsize=(14.0, 7.4))
+        self._moving = [each for each in self._accesses if what.delay_s(each).values.size > 1]
+        heights = _heights(len(scenario.stations), len(self._moving) > 0)
         grid = self.figure.add_gridspec(
-            2, 2, width_ratios=(1.15, 1.0), height_ratios=_heights(len(scenario.stations)),
-            left=0.06, right=0.98, top=0.83, bottom=0.09, hspace=0.42, wspace=0.16,
+            len(heights), 2, width_ratios=(1.15, 1.0), height_ratios=heights,
+            left=0.06, right=0.98, top=0.83, bottom=0.09, hspace=0.48, wspace=0.16,
         )  # fmt: skip
         self._chart = self.figure.add_subplot(grid[:, 0])
         self._rows = self.figure.add_subplot(grid[0, 1])
-        self._rates = self.figure.add_subplot(grid[1, 1], sharex=self._rows)
+        self._over_time = [
+            self.figure.add_subplot(grid[row, 1], sharex=self._rows)
+            for row in range(1, len(heights))
+        ]
         self._names: list[Any] = []
         self._discs: list[tuple[AccessPoint, Any, Any]] = []
         self._unit_m, self._unit = self._set_scale()
         self._draw_chart()
         self._draw_rows()
-        self._draw_rates()
+        self._draw_rates(self._over_time[0])
+        if self._moving:
+            self._draw_delays(self._over_time[1])
+        self._over_time[-1].set_xlabel("run time (s)")
         self._title()
         self._ships = [
             self._chart.plot(
@@ -168,7 +173,7 @@ class _Page:
         ]
         self._cursors = [
             axes.axvline(0.0, color=_INK, linewidth=1.2, visible=False, zorder=9)
-            for axes in (self._rows, self._rates)
+            for axes in (self._rows, *self._over_time)
         ]
         self._clock = self._chart.text(
             0.985, 0.985, "", transform=self._chart.transAxes, ha="right", va="top",
@@ -316,8 +321,7 @@ class _Page:
         stations = what.scenario.stations
         for row, station in enumerate(stations):
             for satellite in what.scenario.satellites:
-                colour = self._colours[satellite.name]
-                axes.hlines(row, 0.0, what.scenario.duration_s, color=colour, linewidth=2.0)
+                self._draw_satellite(row, satellite)
             reached = [each for each in what.reaches if each.station == station.name]
             self._draw_bars(row, reached)
             changes = [each for each in what.handovers if each.station == station.name]
@@ -330,7 +334,24 @@ class _Page:
         axes.set_ylim(len(stations) - 0.35, -0.75)
         axes.set_xlim(0.0, what.scenario.duration_s)
         axes.spines["left"].set_visible(False)
-        axes.set_title(f"Accesses in range, and {_count(len(what.handovers))}", pad=8)
+        count = _count(len(what.handovers), len(what.satellite_handovers))
+        axes.set_title(f"Accesses in range, and {count}", pad=8)
+
+    def _draw_satellite(self, row: int, satellite: Satellite) -> None:
+        """A line while it carries anything, side by side with other satellites."""
+        what = self._what
+        number = what.scenario.satellites.index(satellite)
+        height = row + 0.1 * (number - (len(what.scenario.satellites) - 1) / 2.0)
+        capacity = what.capacity_bps(satellite)
+        ends = np.append(capacity.times_s[1:], what.scenario.duration_s)
+        up = capacity.values > 0.0
+        colour = self._colours[satellite.name]
+        self._rows.hlines(
+            np.full(int(up.sum()), height), capacity.times_s[up], ends[up], color=colour,
+            linewidth=2.0,
+        )  # fmt: skip
+        turns = [e.time_s for e in what.satellite_handovers if e.satellite == satellite.name]
+        self._rows.vlines(turns, height - 0.12, height + 0.12, color=colour, linewidth=1.6)
 
     def _draw_bars(self, row: int, reached: list[Reach]) -> None:
         for each in reached:
@@ -353,8 +374,8 @@ class _Page:
                 time_s, row - 0.42, f"{time_s:.1f}", ha="center", va="bottom", fontsize=9
             )
 
-    def _draw_rates(self) -> None:
-        axes, what = self._rates, self._what
+    def _draw_rates(self, axes: Any) -> None:
+        what = self._what
         until_s = what.scenario.duration_s
         peaks = []
         for access in self._accesses:
@@ -375,9 +396,22 @@ class _Page:
         axes.set_yscale("log")
         axes.set_ylim(min(every) / 2.0, max(every) * 2.5)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set_xlabel("run time (s)")
+        axes.yaxis.set_minor_formatter("")
         axes.set_ylabel("Mbit/s")
         axes.set_title("Rate for each user, if its users share it evenly", pad=8)
+        axes.grid(axis="y", color="#e8e8e8", linewidth=0.6)
+
+    def _draw_delays(self, axes: Any) -> None:
+        """Delays of what moves in orbit; those that stay are in the legend."""
+        for access in self._moving:
+            delay, capacity = self._what.delay_s(access), self._what.capacity_bps(access)
+            ends = np.append(capacity.times_s, self._what.scenario.duration_s)
+            times = np.union1d(delay.times_s, ends)
+            values = np.where(capacity.at(times) > 0.0, delay.at(times) * 1000.0, np.nan)
+            axes.step(times, values, where="post", color=self._colours[access.name], linewidth=2.4)
+        axes.set_ylabel("ms")
+        names = " and ".join(access.name for access in self._moving)
+        axes.set_title(f"Propagation delay of {names}, one way", pad=8)
         axes.grid(axis="y", color="#e8e8e8", linewidth=0.6)
 
     def _title(self) -> None:
@@ -417,16 +451,21 @@ class _Both:
             circle.set_radius(radius)
 
 
-def _heights(stations: int) -> tuple[float, float]:
-    return (min(0.6 + 0.25 * stations, 2.2), 1.0)
+def _heights(stations: int, delays: bool) -> tuple[float, ...]:
+    rows = min(0.6 + 0.25 * stations, 2.2)
+    return (rows, 1.0, 1.0) if delays else (rows, 1.0)
 
 
 def _label(access: Satellite | AccessPoint) -> str:
     link = access.backhaul
     where = f"range {access.range_m:g} m" if isinstance(access, AccessPoint) else "everywhere"
-    rate = f"{link.rate_bps / 1e6:g} Mbit/s, {link.delay_s * 1000.0:g} ms"
+    rate = f"{link.rate_bps / 1e6:g} Mbit/s, {link.delay_s * 1000.0:.4g} ms"
+    if link.profile:
+        where += ", changing"
     return f"{access.name}: {rate}, {where}"
 
 
-def _count(handovers: int) -> str:
+def _count(handovers: int, turns: int) -> str:
+    if turns:
+        return f"handovers: {handovers}, and {turns} of satellites"
     return f"{handovers} handover{'s' if handovers != 1 else ''} at the lines"

@@ -16,7 +16,6 @@ from tactical.scenario_arguments import add_scenario_arguments, load
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
-    from scenarios import AccessPoint, Satellite
     from tactical.forecast import Forecast
 
 SUMMARY = "show tracks, ranges, handovers and rates of an experiment before it runs"
@@ -29,6 +28,7 @@ examples:
   tactical preview random-walk --seed 7 --output walk.svg
   tactical preview random-walk --seed 7 --animation walk.gif
   tactical preview direct-move --set uav.range_m=350 --json
+  tactical preview contended --set satcom.rain.peak_db=12
 """
 
 _PICTURES, _MOVIES = (".png", ".svg", ".pdf"), (".gif", ".mp4")
@@ -74,6 +74,9 @@ def run(options: argparse.Namespace) -> int:
         return 0
     for change in what.handovers:
         print(f"At {change.time_s:g} s {change.station}: {change.before} -> {change.after}")
+    for turn in what.satellite_handovers:
+        before, after = turn.before or "no satellite", turn.after or "no satellite"
+        print(f"At {turn.time_s:g} s {turn.satellite}, for all stations: {before} -> {after}")
     print(f"{len(what.handovers)} handovers of a single path in {scenario.duration_s:g} s.")
     for name in written:
         print(f"Written: {name}")
@@ -135,18 +138,25 @@ def _telling() -> Iterator[Callable[[int, int], None]]:
 
 def _document(what: Forecast, seed: int, written: list[str]) -> dict[str, object]:
     scenario = what.scenario
-    accesses: list[Satellite | AccessPoint] = [*scenario.satellites, *scenario.access_points]
+    accesses = scenario.accesses
     shares = {access.name: what.share_bps(access) for access in accesses}
+    delays = {access.name: what.delay_s(access) for access in accesses}
     return {
         "scenario": scenario.name,
         "seed": seed,
         "duration_s": scenario.duration_s,
         "handovers": [change._asdict() for change in what.handovers],
+        "satellite_handovers": [turn._asdict() for turn in what.satellite_handovers],
         "in_range": [reach._asdict() for reach in what.reaches],
         "rate_for_each_user": [
             {"access": name, "time_s": float(time_s), "rate_bps": float(rate_bps)}
             for name, share in shares.items()
             for time_s, rate_bps in zip(share.times_s, share.values, strict=True)
+        ],
+        "delay": [
+            {"access": name, "time_s": float(time_s), "delay_s": float(delay_s)}
+            for name, delay in delays.items()
+            for time_s, delay_s in zip(delay.times_s, delay.values, strict=True)
         ],
         "written": written,
     }

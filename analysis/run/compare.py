@@ -7,7 +7,7 @@ and the same random numbers), which takes out of the interval what seeds have in
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from analysis.run.analyse import analyse
 from analysis.run.directory import JsonObject, items, mapping, number
 from analysis.run.result import FORMAT
+from analysis.transfer.rates import jain_over_time
 
 F64 = NDArray[np.float64]
 
@@ -51,7 +52,11 @@ FIGURES = (
     Figure("p95_packet_delay_s", "packet delay, p95", "ms", 1e3),
     Figure("longest_interruption_s", "longest interruption after start-up", "s"),
     Figure("handover_interruption_s", "longest interruption at a handover", "s"),
-    Figure("jain", "Jain index", ""),
+    Figure("interruptions", "interruptions of all users", ""),
+    Figure("throughput_cov", "variation of the throughput, mean of users", ""),
+    Figure("jain", "Jain index of the run", ""),
+    Figure("jain_over_time", "Jain index of each second, mean", ""),
+    Figure("handovers", "handovers", ""),
 )
 
 
@@ -292,7 +297,8 @@ def _group(
 def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
     """One value of each of `FIGURES` for a run; ``None`` where it was not measured.
 
-    Delay and goodput are means over users, interruptions the longest of any user.
+    Delay, goodput and variation are means over users; of interruptions there are the longest of any
+    user and the number of all.
     """
     users = [mapping(each) for each in mapping(result.get("users")).values()]
 
@@ -313,8 +319,42 @@ def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
         "p95_packet_delay_s": mean(of_users("p95_packet_delay_s")),
         "longest_interruption_s": max(of_users("longest_interruption_after_start_s"), default=None),
         "handover_interruption_s": max(gaps, default=None),
+        "interruptions": _count(each.get("interruptions") for each in users),
+        "throughput_cov": mean(of_users("throughput_cov")),
         "jain": number(result.get("jain")),
+        "jain_over_time": _jain_over_time(users),
+        "handovers": number(result.get("handovers")),
     }
+
+
+def _count(lists: Iterable[object]) -> float | None:
+    found = [len(each) for each in lists if isinstance(each, list)]
+    return float(sum(found)) if found else None
+
+
+def _jain_over_time(users: Sequence[Mapping[str, Any]]) -> float | None:
+    """Mean of Jain's index over the steps of the series in which all users send.
+
+    The average of a whole run hides who waited for whom: data that are sent in the end count there
+    as if they had come in time.
+    """
+    series = [mapping(each.get("series")) for each in users]
+    rates = [[number(rate) or 0.0 for rate in items(each.get("goodput_bps"))] for each in series]
+    grids = {(number(each.get("start_s")), number(each.get("step_s"))) for each in series}
+    if len(rates) < 2 or len(grids) != 1:
+        return None
+    ((first_s, step_s),) = grids
+    starts = [at for each in users if (at := number(each.get("sending_start_s"))) is not None]
+    ends = [at for each in users if (at := number(each.get("sending_end_s"))) is not None]
+    if first_s is None or not step_s or not len(starts) == len(ends) == len(rates):
+        return None
+    count = max(map(len, rates))
+    padded = np.array([[*row, *[0.0] * (count - len(row))] for row in rates])
+    edges = first_s + step_s * np.arange(count + 1)
+    within = (edges[:-1] >= max(starts)) & (edges[1:] <= min(ends))
+    index = jain_over_time(padded, np.tile(within, (len(rates), 1)))
+    index = index[np.isfinite(index)]
+    return float(index.mean()) if index.size else None
 
 
 def _estimate(values: list[float | None], confidence: float) -> Estimate | None:

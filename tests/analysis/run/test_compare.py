@@ -224,3 +224,23 @@ def test_report_of_one_run(tmp_path: Path) -> None:
     page = comparison_report(found, tmp_path / "one.html").read_text()
     assert "one seed only" in page
     assert "<h2>Differences</h2>" not in page
+
+
+def test_who_waited_for_whom_shows_in_each_second_only() -> None:
+    """Two users that take turns are equal in the end, and never meanwhile."""
+    series = {"start_s": 0.0, "step_s": 1.0}
+    user = {"sending_start_s": 1.0, "sending_end_s": 5.0, "throughput_cov": 0.2}
+    turns = {
+        "ship1": {**user, "interruptions": [1], "series": {**series, "goodput_bps": [9, 2, 0, 2]}},
+        "ship2": {
+            **user,
+            "interruptions": [],
+            "series": {**series, "goodput_bps": [0, 0, 2, 0, 2]},
+        },
+    }
+    figures = figures_of(result("fdm", 0, 1e6, users=turns, handovers=3))
+    assert (figures["jain"], figures["jain_over_time"]) == (1.0, 0.5)
+    assert (figures["handovers"], figures["interruptions"]) == (3.0, 1.0)
+    assert figures["throughput_cov"] == 0.2
+    alone = {"ship1": turns["ship1"]}
+    assert figures_of(result("fdm", 0, 1e6, users=alone))["jain_over_time"] is None

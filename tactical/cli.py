@@ -56,6 +56,17 @@ examples:
 class Parser(argparse.ArgumentParser):
     """Reports mistakes like every other error: one sentence, as JSON when JSON was asked for."""
 
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """As the base class's; what nobody knows is refused by the parser of its subcommand."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
     def error(self, message: str) -> NoReturn:
         raise Refused(f"{message}; see `{self.prog} --help`")
 
@@ -95,10 +106,13 @@ def _answer(given: Sequence[str], as_json: bool) -> int:
         return 128 + stopped.number
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except OSError as error:
+        if error.strerror is None or error.filename is None:
+            return _tell_fault(error, as_json)
+        # A disk that is full, a directory of somebody else: of the machine, not of the program.
+        return _tell(f"{error.filename}: {error.strerror}", as_json, FAILED)
     except Exception as error:  # noqa: BLE001 - the last resort
-        return _tell(
-            f"something went wrong that should not: {faults.explained(error)}", as_json, FAILED
-        )
+        return _tell_fault(error, as_json)
 
 
 def _parser() -> Parser:
@@ -127,6 +141,11 @@ def _parser() -> Parser:
         added.add_argument("--json", action="store_true", help="print one JSON document")
         added.set_defaults(handler=module.run)
     return parser
+
+
+def _tell_fault(error: Exception, as_json: bool) -> int:
+    what = f"something went wrong that should not: {faults.explained(error)}"
+    return _tell(what, as_json, FAILED)
 
 
 def _tell(problem: str, as_json: bool, status: int) -> int:

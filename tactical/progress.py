@@ -38,7 +38,7 @@ def reporter(protocols: Sequence[str], duration_s: float) -> Iterator[Callable[[
         To be called with every `Progress`.
     """
     stream = Tolerant(sys.stderr)
-    if not stream.isatty():
+    if not stream.rewritable():
         yield PlainLines()
         return
     from rich.console import Console
@@ -84,7 +84,7 @@ def stages() -> Iterator[Callable[[str, float], None]]:
     """
     stream = Tolerant(sys.stderr)
     begun_s = time.monotonic()
-    if not stream.isatty():
+    if not stream.rewritable():
         told: list[str] = []
 
         def tell(what: str, share: float) -> None:

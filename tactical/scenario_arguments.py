@@ -6,6 +6,7 @@ from pathlib import Path
 
 import scenarios
 from tactical.faults import Refused
+from tactical.recognition import PARAMETERS, RUN_TOML, mismatch
 
 
 def add_scenario_arguments(
@@ -65,7 +66,12 @@ def load(options: argparse.Namespace) -> scenarios.Experiment:
             raise Refused(f"--config {config} is a directory, not a TOML file")
         if not stat.S_ISREG(mode):
             raise Refused(f"--config {config} is no regular file")
-    return scenarios.load(options.scenario, options.overrides, options.config)
+    try:
+        return scenarios.load(options.scenario, options.overrides, options.config)
+    except scenarios.ScenarioError as error:
+        if config is None or error.origin != str(config):
+            raise
+        raise Refused(f"{error}{mismatch(config, PARAMETERS, RUN_TOML)}") from error
 
 
 def check_layout(scenario: scenarios.Scenario) -> None:

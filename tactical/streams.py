@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
@@ -94,6 +95,10 @@ class Tolerant(io.TextIOBase):
         except (OSError, ValueError):
             return False
 
+    def rewritable(self) -> bool:
+        """Whether lines can be drawn over: a terminal that knows how."""
+        return self.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
+
     def fileno(self) -> int:
         if self._stream is None:
             raise io.UnsupportedOperation("there is no such stream")
@@ -145,6 +150,11 @@ def prepared() -> Iterator[Tolerant]:
         yield output
     finally:
         sys.stdout, sys.stderr = before
+
+
+def columns() -> int | None:
+    """Width of the terminal, or what COLUMNS says; None where lines may be of any length."""
+    return shutil.get_terminal_size((0, 0)).columns or None
 
 
 def as_json(document: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, cast
@@ -23,7 +24,8 @@ _REFRESH_S = 0.25
 def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm.Progress], None]]:
     """Tell on standard error that something is going on, if it lasts longer than `patience_s`.
 
-    On a terminal a line that is rewritten, elsewhere a plain line every ten seconds.
+    On a terminal a line that is rewritten, elsewhere a plain line every ten seconds; each says
+    for how long it has been going on.
 
     Parameters
     ----------
@@ -40,18 +42,20 @@ def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm
     stream = Tolerant(sys.stderr)
     over = threading.Event()
     latest: list[fdm.Progress] = []
+    begun_s = time.monotonic()
 
     def said() -> str:
-        if not latest:
-            return f"{what}…"
-        gap = latest[-1].relative_gap
-        reached = f", relative gap {gap:.1e}" if gap < float("inf") else ""
-        return f"{what}… {latest[-1].iterations} iterations{reached}"
+        told = f"{what}… {time.monotonic() - begun_s:.0f} s"
+        if latest:
+            told += f", {latest[-1].iterations} iterations"
+            if (gap := latest[-1].relative_gap) < float("inf"):
+                told += f", relative gap {gap:.1e}"
+        return told
 
     def tell() -> None:
         if over.wait(patience_s):
             return
-        if not stream.isatty():
+        if not stream.rewritable():
             while True:
                 print(said(), file=stream, flush=True)
                 if over.wait(PLAIN_PERIOD_S):

@@ -80,6 +80,14 @@ def test_the_table_answers_sql(one_done, capsys):
     assert Path("runs/study.parquet").is_file()
 
 
+def test_whatever_a_query_gives_is_valid_json(one_done, capsys):
+    query = """SELECT 'nan'::DOUBLE AS a, DATE '2026-01-01' AS b, 1.50::DECIMAL(9,2) AS c,
+        'x'::BLOB AS d, [1.0, 'inf'::DOUBLE] AS e"""
+    assert cli.main(["batch", "study.toml", "--query", query, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (row["a"], row["b"], row["c"], row["e"]) == (None, "2026-01-01", "1.50", [1.0, None])
+
+
 @pytest.mark.parametrize(
     ("query", "names"),
     [

@@ -1,5 +1,6 @@
 """The command line as a user or a script meets it."""
 
+import contextlib
 import json
 import os
 import pty
@@ -57,6 +58,7 @@ REFUSED = [
     ("check direct-move --set ships.count=0", "ships.count"),
     ("check direct-move --set ships.count=1.5", "whole number"),
     ("check direct-move --runs-dir runs", "--runs-dir"),
+    ("doctor now", "now; see `tactical doctor --help`"),
     ("report", "RUN"),
     ("report absent", "absent is no run directory"),
     ("report empty", "empty is no run directory"),
@@ -100,7 +102,7 @@ def test_python_m_and_the_installed_command_are_the_same():
         assert done.stderr == f"tactical: no experiment 'nowhere'; there is {known}\n"
 
 
-@pytest.mark.parametrize("command", ["", "doctor", "scenarios", "check", "run", "solve", "report"])
+@pytest.mark.parametrize("command", ["", *cli.COMMANDS])
 def test_help_names_every_option_and_shows_examples(capsys, command):
     with pytest.raises(SystemExit) as ended:
         cli.main([*command.split(), "--help"])
@@ -108,8 +110,8 @@ def test_help_names_every_option_and_shows_examples(capsys, command):
     text = capsys.readouterr().out
     assert "usage: tactical" in text
     assert all(len(line) <= 100 for line in text.splitlines())
-    if command in ("", "check", "run", "solve", "report"):
-        assert f"  tactical {command or 'run'} " in text
+    assert re.search(f"^  tactical {command or 'run'}( |$)", text, re.MULTILINE)
+    assert "--json" in text or not command
 
 
 def test_check_shows_every_parameter_and_when_ships_come_into_range(capsys):
@@ -121,6 +123,17 @@ def test_check_shows_every_parameter_and_when_ships_come_into_range(capsys):
         assert row.expected in text
     assert scenarios.fingerprint(experiment) in text
     assert "At 60 s ship3 enters the range of uav." in text
+
+
+def test_check_keeps_to_the_width_of_the_terminal(capsys, monkeypatch):
+    told = {}
+    for width in ("", "100", "50"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert cli.main(["check", "contended"]) == 0
+        told[width] = capsys.readouterr().out
+        assert not width or max(map(len, told[width].splitlines())) <= int(width)
+    assert max(map(len, told[""].splitlines())) > 100, "whole lines, for grep"
+    assert len({" ".join(text.split()) for text in told.values()}) == 1
 
 
 def test_check_as_json_can_be_read_back(capsys):
@@ -277,6 +290,17 @@ def test_the_readme_shows_code_and_filters_that_work(run_dirs, capsys):
     assert subprocess.run(command, capture_output=True).returncode == 0
 
 
+def test_what_the_machine_refuses_is_no_fault_of_the_program(directory, capsys, monkeypatch):
+    def read_only(*_: object) -> None:
+        Path("file/within").mkdir()
+
+    monkeypatch.setattr(scenarios, "describe", read_only)
+    assert cli.main(["check", "direct-move", "--json"]) == 1
+    said = capsys.readouterr()
+    assert said.err == "tactical: file/within: Not a directory\n"
+    assert json.loads(said.out) == {"error": "file/within: Not a directory"}
+
+
 def test_output_to_a_closed_pipe_ends_quietly():
     command = f"{sys.executable} -m tactical check direct-move | head -c 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
@@ -321,8 +345,12 @@ def test_progress_on_a_terminal_is_a_bar(monkeypatch):
         with reporter(["fdm"], 100.0) as show:
             for each in STEPS:
                 show(each)
-    shown = os.read(reading, 65536).decode()
+    shown = b""
+    with contextlib.suppress(OSError):  # the end, as the terminal has it
+        while piece := os.read(reading, 65536):
+            shown += piece
     os.close(reading)
+    shown = shown.decode()
     assert "ship1 associated with uav [1]" in shown
     assert "26.0 of 100 s" in shown
     assert "done" in shown

@@ -66,6 +66,19 @@ def test_progress_on_a_terminal_that_is_closed_is_silent(monkeypatch):
                 show(each)
 
 
+@pytest.mark.parametrize("terminal_type", ["dumb", "", "unknown"])
+def test_a_terminal_that_cannot_be_drawn_over_gets_plain_lines(monkeypatch, terminal_type):
+    reading, writing = pty.openpty()
+    monkeypatch.setenv("TERM", terminal_type)
+    with os.fdopen(writing, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with reporter(["fdm"], 100.0) as show:
+            show(STEPS[0])
+    shown = os.read(reading, 65536).decode()
+    os.close(reading)
+    assert shown == "fdm       0.0 s  step\r\n"
+
+
 def test_a_stream_that_works_gets_everything():
     kept = io.StringIO()
     print("all of it", file=Tolerant(Tolerant(kept)), flush=True)

@@ -14,8 +14,8 @@ from analysis.capture.result import (
     FileQuality,
     Summary,
 )
-from analysis.presentation.figures import NOTHING, fine_milliseconds, megabits, number, whole
 from analysis.presentation.page import Sentence, Words, document, escaped, figure, table
+from analysis.presentation.quantities import NOTHING, megabits, milliseconds, seconds, whole
 from analysis.presentation.style import LINES, PAGE_WIDTH_IN, Plot
 from analysis.presentation.transfer_plots import (
     Panel,
@@ -264,7 +264,7 @@ def _head(analysis: CaptureAnalysis, names: Sequence[str], drawn: Sequence[Trans
     multipath = sum(each.protocol == "mptcp" for each in analysis.connections)
     facts = [
         f"{datetime.fromtimestamp(min(starts), UTC):%Y-%m-%d %H:%M:%S} UTC" if starts else "",
-        f"{max(spans):.2f} s" if spans else "",
+        f"{seconds(max(spans))} s" if spans else "",
         f"{whole(analysis.frames)} packets, {whole(analysis.tcp_frames)} of TCP",
         ", ".join(
             f"{whole(count)} {kind} connection{'s' if count > 1 else ''}"
@@ -313,7 +313,7 @@ def _cards(analysis: CaptureAnalysis, drawn: Sequence[Transfer]) -> str:
 def _taken(found: DirectionResult) -> str:
     if found.start_s is None or found.end_s is None:
         return ""
-    return f" in {found.end_s - found.start_s:.2f} s"
+    return f" in {seconds(found.end_s - found.start_s)} s"
 
 
 def _longest(found: DirectionResult) -> str:
@@ -321,7 +321,7 @@ def _longest(found: DirectionResult) -> str:
         return "no stall"
     most = max(found.interruptions, key=lambda each: each.length_s, default=None)
     cause = f" ({most.cause})" if most is not None else ""
-    return f"longest stall {found.longest_stall_s:.2f} s{cause}"
+    return f"longest stall {seconds(found.longest_stall_s)} s{cause}"
 
 
 def _protocol(connection: ConnectionResult) -> str:
@@ -365,10 +365,10 @@ def _connections(analysis: CaptureAnalysis) -> str:
                 [
                     Words(_protocol(each) if first else ""),
                     Words(f"{ends[0]} → {ends[1]}"),
-                    number(each.opened_s, 2),
+                    seconds(each.opened_s),
                     whole(found.in_order_bytes),
                     megabits(found.goodput_bps["in_order"] if found.goodput_bps else None),
-                    number(found.longest_stall_s, 2),
+                    seconds(found.longest_stall_s),
                     whole(found.retransmissions),
                     whole(found.reinjections),
                     whole(found.resends),
@@ -406,7 +406,7 @@ def _transfer(transfer: Transfer) -> str:
     facts = [
         _protocol(connection),
         f"token {connection.server_token:#010x}" if connection.server_token is not None else "",
-        f"opened at {connection.opened_s:.3f} s",
+        f"opened at {seconds(connection.opened_s)} s",
         f"closed: {connection.closed}",
         _where(connection),
     ]
@@ -432,8 +432,8 @@ def _where(connection: ConnectionResult) -> str:
     where = near.get(connection.capture_side or "", "")
     return (
         f"captured {where + ': ' if where else ''}"
-        f"{1e3 * connection.round_trip_to_client_s:.2f} ms from the client and back, "
-        f"{1e3 * connection.round_trip_to_server_s:.2f} ms from the server"
+        f"{milliseconds(connection.round_trip_to_client_s)} ms from the client and back, "
+        f"{milliseconds(connection.round_trip_to_server_s)} ms from the server"
     )
 
 
@@ -457,7 +457,7 @@ def _amounts(found: DirectionResult) -> str:
     late = found.reordering
     held = found.head_of_line
     said = [
-        f"completed {found.completion_time_s:.3f} s after the connection’s first packet"
+        f"completed {seconds(found.completion_time_s)} s after the connection’s first packet"
         if found.completion_time_s is not None
         else "its end was not seen, or not acknowledged",
         f"{whole(found.redundant_bytes)} bytes arrived again",
@@ -469,7 +469,7 @@ def _amounts(found: DirectionResult) -> str:
         f"{whole(late.largest_extent)} pieces and {_ms(late.largest_late_s)}"
         if late is not None and late.pieces
         else "no reordering",
-        f"data waited for earlier data {held.blocked_s:.3f} s in all, "
+        f"data waited for earlier data {seconds(held.blocked_s)} s in all, "
         f"a byte {_ms(held.mean_wait_s)} on average, up to {whole(held.largest_waiting_bytes)} "
         "bytes at a time"
         if held is not None and held.blocked_s > 0
@@ -480,7 +480,7 @@ def _amounts(found: DirectionResult) -> str:
 
 
 def _ms(value: float | None) -> str:
-    return NOTHING if value is None else f"{fine_milliseconds(value)} ms"
+    return NOTHING if value is None else f"{milliseconds(value)} ms"
 
 
 def _interruptions(found: DirectionResult) -> str:
@@ -490,7 +490,7 @@ def _interruptions(found: DirectionResult) -> str:
         "Times without progress that are over the limit. What the causes mean is said below.",
         ("start (s)", "length (s)", "cause"),
         [
-            (number(each.start_s, 3), number(each.length_s, 3), Words(each.cause))
+            (seconds(each.start_s), seconds(each.length_s), Words(each.cause))
             for each in found.interruptions
         ],
     )
@@ -539,9 +539,7 @@ def _subflows(transfer: Transfer) -> str:
 def _three(found: Summary | None) -> str:
     if found is None:
         return NOTHING
-    return " / ".join(
-        fine_milliseconds(each) for each in (found.min_s, found.median_s, found.p95_s)
-    )
+    return " / ".join(milliseconds(each) for each in (found.min_s, found.median_s, found.p95_s))
 
 
 def _quality(analysis: CaptureAnalysis) -> str:
@@ -631,7 +629,7 @@ def _clock(each: FileQuality) -> str:
 def _steps(each: FileQuality) -> str:
     if not each.steps_back:
         return "none"
-    return f"{whole(each.steps_back)}, up to {fine_milliseconds(each.largest_step_back_s)} ms"
+    return f"{whole(each.steps_back)}, up to {milliseconds(each.largest_step_back_s)} ms"
 
 
 def _definitions(analysis: CaptureAnalysis) -> str:

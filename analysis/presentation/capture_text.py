@@ -11,7 +11,7 @@ from analysis.capture.result import (
     SubflowResult,
     Summary,
 )
-from analysis.presentation.figures import NOTHING, fine_milliseconds, megabits, number, whole
+from analysis.presentation.quantities import NOTHING, megabits, milliseconds, seconds, whole
 
 _LISTED_CONNECTIONS = 20
 _LISTED_REMARKS = 12
@@ -51,7 +51,7 @@ def capture_table(analysis: CaptureAnalysis) -> str:
 def _file(each: FileQuality) -> str:
     kept = f"first {each.snap_length_bytes} bytes kept" if each.snap_length_bytes else "kept whole"
     dropped = f"{whole(each.dropped)} dropped" if each.dropped is not None else "drops not told"
-    span = f" in {each.duration_s:.3f} s" if each.duration_s is not None else ""
+    span = f" in {seconds(each.duration_s)} s" if each.duration_s is not None else ""
     return (
         f"{each.file}: {whole(each.frames)} packets{span}, {whole(each.tcp_frames)} of TCP; "
         f"{kept}, {dropped}"
@@ -92,7 +92,7 @@ def _direction(found: DirectionResult, *, near_receiver: bool) -> tuple[str, ...
     return (
         whole(found.in_order_bytes),
         megabits(found.goodput_bps["in_order"] if found.goodput_bps else None),
-        number(found.longest_stall_s),
+        seconds(found.longest_stall_s),
         whole(found.retransmissions),
         whole(found.reinjections),
         whole(found.resends),
@@ -116,7 +116,7 @@ def _subflow(connection: ConnectionResult, subflow: SubflowResult, name: str) ->
 
 
 def _median(found: Summary | None) -> str:
-    return fine_milliseconds(found.median_s) if found is not None else NOTHING
+    return milliseconds(found.median_s) if found is not None else NOTHING
 
 
 def _notes(found: DirectionResult) -> list[str]:
@@ -131,7 +131,9 @@ def _notes(found: DirectionResult) -> list[str]:
         notes.append(f"bytes: {', '.join(apart)}")
     worst = sorted(found.interruptions, key=lambda each: -each.length_s)[:_LISTED_INTERRUPTIONS]
     if worst:
-        said = ", ".join(f"{e.length_s:.2f} s at {e.start_s:.2f} s ({e.cause})" for e in worst)
+        said = ", ".join(
+            f"{seconds(e.length_s)} s at {seconds(e.start_s)} s ({e.cause})" for e in worst
+        )
         count = len(found.interruptions)
         of = f"{count} interruptions, longest" if count > len(worst) else "interrupted"
         notes.append(f"{of}: {said}")

@@ -1,4 +1,4 @@
-"""A comparison of runs as text for a terminal, and as one page with figures."""
+"""A comparison of runs as one page with figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from analysis.presentation.figures import NOTHING
+from analysis.presentation.comparison_text import (
+    difference_text,
+    method,
+    percent,
+    seeds,
+    value_text,
+)
 from analysis.presentation.page import Words, document, escaped, figure, table
+from analysis.presentation.quantities import megabits, milliseconds
 from analysis.presentation.style import (
     DASHES,
     GRID,
@@ -22,116 +29,10 @@ from analysis.presentation.style import (
     styled,
 )
 from analysis.replacing import write_text
-from analysis.run.compare import FIGURES, Comparison, Difference, Estimate, Figure, Group
+from analysis.run.compare import FIGURES, Comparison, Figure, Group
 
 _BOX_FROM = 5
 """Fewer values are drawn as points only: quartiles of four numbers are no quartiles."""
-
-
-def comparison_text(found: Comparison) -> str:
-    """The comparison as a table for a terminal.
-
-    Parameters
-    ----------
-    found : Comparison
-
-    Returns
-    -------
-    str
-        No line end after the last.
-    """
-    heads = [each.label for each in found.groups]
-    rows = [
-        (
-            each.label,
-            each.unit,
-            [_value(group.estimates.get(each.key), each) for group in found.groups],
-        )
-        for each in FIGURES
-        if any(each.key in group.estimates for group in found.groups)
-    ]
-    rows.insert(0, ("seeds", "", [_seeds(group) for group in found.groups]))
-    lines = [_method(found), *_aligned(found.scenario or "runs", heads, rows)]
-    if found.differences:
-        lines += ["", f"Differences, second less first, paired by seed ({_percent(found)}):"]
-        cells = [
-            [
-                f"  {difference.second} – {difference.first}",
-                told.label,
-                told.unit,
-                _difference(difference, told),
-            ]
-            for difference in found.differences
-            for told in FIGURES
-            if told.key == difference.figure
-        ]
-        widths = [max(len(row[column]) for row in cells) for column in range(4)]
-        lines += [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in cells
-        ]
-    return "\n".join([*lines, *([""] if found.remarks else []), *found.remarks])
-
-
-def _aligned(
-    title: str, heads: Sequence[str], rows: Sequence[tuple[str, str, list[str]]]
-) -> list[str]:
-    label_width = max(len(title), *(len(label) for label, _, _ in rows))
-    unit_width = max(len(unit) for _, unit, _ in rows)
-    widths = [
-        max(len(head), *(len(cells[column]) for _, _, cells in rows))
-        for column, head in enumerate(heads)
-    ]
-    lines = [(title, "", list(heads)), *rows]
-    out = [
-        "  ".join(
-            [
-                f"{label:<{label_width}}",
-                f"{unit:<{unit_width}}",
-                *(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)),
-            ]
-        ).rstrip()
-        for label, unit, cells in lines
-    ]
-    out.insert(1, "─" * max(map(len, out)))
-    return out
-
-
-def _percent(found: Comparison) -> str:
-    return f"{100 * found.confidence:g} % intervals"
-
-
-def _method(found: Comparison) -> str:
-    return f"Means and {_percent(found)}. {found.method}."
-
-
-def _seeds(group: Group) -> str:
-    return str(len(group.seeds))
-
-
-def _value(estimate: Estimate | None, told: Figure) -> str:
-    if estimate is None:
-        return NOTHING
-    mean = estimate.mean * told.scale
-    if estimate.low is None or estimate.high is None:
-        return _number(mean)
-    half = (estimate.high - estimate.low) / 2 * told.scale
-    return f"{_number(mean)} ± {_number(half)}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3f}"
-
-
-def _difference(difference: Difference, told: Figure) -> str:
-    estimate = difference.estimate
-    known = [each for each in estimate.values if each is not None]
-    said = f"{estimate.mean * told.scale:+.3f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{said} (one seed, no interval)"
-    low, high = estimate.low * told.scale, estimate.high * told.scale
-    judged = "differ" if difference.certain else "no difference shown"
-    return f"{said} [{low:+.3f}, {high:+.3f}], {len(known)} seeds: {judged}"
 
 
 def comparison_report(found: Comparison, path: str | Path) -> Path:
@@ -155,7 +56,7 @@ def comparison_report(found: Comparison, path: str | Path) -> Path:
     runs = sum(len(group.runs) for group in found.groups)
     parts = [
         f"<header><h1>{escaped(found.scenario or 'Runs')}: comparison</h1>"
-        f'<p class="lead">{runs} runs in {len(found.groups)} groups. {escaped(_method(found))}</p>'
+        f'<p class="lead">{runs} runs in {len(found.groups)} groups. {escaped(method(found))}</p>'
         "</header><main>",
         _remarks(found),
         '<h2 class="first">Figures</h2>',
@@ -179,18 +80,18 @@ def _remarks(found: Comparison) -> str:
 
 
 def _means(found: Comparison) -> str:
-    lines = [(Words("seeds"), Words(""), *(_seeds(group) for group in found.groups))]
+    lines = [(Words("seeds"), Words(""), *(seeds(group) for group in found.groups))]
     lines += [
         (
             Words(each.label),
             Words(each.unit),
-            *(_value(group.estimates.get(each.key), each) for group in found.groups),
+            *(value_text(found, group, each) for group in found.groups),
         )
         for each in FIGURES
         if any(each.key in group.estimates for group in found.groups)
     ]
     return table(
-        f"Means over seeds, with half of the {_percent(found)}.",
+        f"Means over seeds, with half of the {percent(found)}.",
         ("figure", "unit", *(group.label for group in found.groups)),
         lines,
     )
@@ -201,7 +102,7 @@ def _pairs(found: Comparison) -> str:
         (
             Words(f"{each.second} – {each.first}"),
             Words(f"{told.label} ({told.unit})" if told.unit else told.label),
-            Words(_difference(each, told)),
+            Words(difference_text(found, each, told)),
         )
         for each in found.differences
         for told in FIGURES
@@ -210,7 +111,7 @@ def _pairs(found: Comparison) -> str:
     if not lines:
         return ""
     return "<h2>Differences</h2>" + table(
-        f"What the first has more than the second, seed by seed, with {_percent(found)}. An "
+        f"What the first has more than the second, seed by seed, with {percent(found)}. An "
         "interval without zero shows a difference; many intervals at once do so by chance now and "
         "then.",
         ("groups", "figure", "difference"),
@@ -247,7 +148,7 @@ def boxes(found: Comparison) -> Plot | None:
             axes.set_axis_off()
     told_all = "; ".join(
         f"{each.label}: "
-        + ", ".join(f"{g.label} {_value(g.estimates.get(each.key), each)}" for g in found.groups)
+        + ", ".join(f"{g.label} {value_text(found, g, each)}" for g in found.groups)
         for each in shown
     )
     return Plot(
@@ -363,8 +264,9 @@ def distribution(found: Comparison, what: str) -> Plot | None:
         axes.grid(color=GRID, linewidth=0.6)
         axes.axhline(0.5, color=SOFT, linewidth=0.6)
         canvas.legend(handles=handles, loc="outside upper left", ncols=4, fontsize=8)
+    written = milliseconds if delay else megabits
     medians = ", ".join(
-        f"{group.label} {next(v for v, share in points if share >= 0.5) * scale:.1f}"
+        f"{group.label} {written(next(v for v, share in points if share >= 0.5))}"
         for _, group, points in lines
     )
     unit = "ms" if delay else "Mbit/s"

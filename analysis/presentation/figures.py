@@ -1,13 +1,21 @@
-"""How figures are written: one set of rows, used by the table and by the report."""
+"""What is told of runs side by side: labels, and one set of rows for the table and the report."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from analysis.presentation.quantities import (
+    NOTHING,
+    jain,
+    megabits,
+    milliseconds,
+    ratio,
+    seconds,
+    whole,
+)
 from analysis.run.measure import LISTED_GAP_S
 from analysis.run.result import RunResult, UserResult
 
-NOTHING = "–"
 _OVERLOADED, _NOT_COMPLETED = "OVERLOADED", "not completed"
 ALARMING = ("failed", _OVERLOADED, _NOT_COMPLETED)
 """Cells that must not be overlooked."""
@@ -93,33 +101,6 @@ def source(results: Sequence[RunResult]) -> str:
     return named.pop() if len(named) == 1 else "the source's own"
 
 
-def megabits(value: float | None, digits: int = 3) -> str:
-    """A rate in bit/s, written in Mbit/s."""
-    return NOTHING if value is None else f"{value / 1e6:.{digits}f}"
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A plain number."""
-    return NOTHING if value is None else f"{value:.{digits}f}"
-
-
-def whole(value: int | None) -> str:
-    """A count, with spaces between thousands."""
-    return NOTHING if value is None else f"{value:,}".replace(",", " ")
-
-
-def milliseconds(value: float | None) -> str:
-    """A time in seconds, written in ms."""
-    return NOTHING if value is None else f"{1000 * value:.1f}"
-
-
-def fine_milliseconds(value: float | None) -> str:
-    """A time in seconds, written in ms with three digits, or all before the point."""
-    if value is None:
-        return NOTHING
-    return f"{1000 * value:.0f}" if value >= 0.1 else f"{1000 * value:.3g}"
-
-
 def worst(user: UserResult) -> str:
     """The longest interruption with its cause."""
     return _with_cause(user.longest_interruption_s, user.longest_interruption_cause)
@@ -136,7 +117,8 @@ def _with_cause(length_s: float | None, cause: str | None) -> str:
     if length_s is None:
         return NOTHING
     # What causes the short pauses of any transfer is of no interest.
-    return f"{length_s:.2f} ({cause})" if cause and length_s > LISTED_GAP_S else f"{length_s:.2f}"
+    told = f" ({cause})" if cause and length_s > LISTED_GAP_S else ""
+    return f"{seconds(length_s)}{told}"
 
 
 @dataclass(frozen=True)
@@ -180,13 +162,13 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_run(
             f"{source(results)} average",
             "Mbit/s",
-            lambda run: megabits(run.reference_goodput_bps, 4),
+            lambda run: megabits(run.reference_goodput_bps),
         )
     of_run("goodput, all users", "Mbit/s", lambda run: megabits(run.goodput_bps))
-    of_run("Jain index", "", lambda run: number(run.jain, 4))
+    of_run("Jain index", "", lambda run: jain(run.jain))
     of_run("solves", "", lambda run: whole(run.solves))
     of_run("handovers", "", lambda run: whole(run.handovers))
-    of_run("longest handover", "s", lambda run: number(max(run.handover_s, default=None), 2))
+    of_run("longest handover", "s", lambda run: seconds(max(run.handover_s, default=None)))
     of_run("capture drops", "packets", lambda run: whole(run.capture_drops))
     of_run("machine", "", _machine)
     names = list(dict.fromkeys(name for run in results for name in run.users))
@@ -211,7 +193,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("interruptions over 0.5 s", "", lambda user: whole(len(user.interruptions)))
         of_user("packet delay, mean", "ms", lambda user: milliseconds(user.mean_packet_delay_s))
         of_user("packet delay, p95", "ms", lambda user: milliseconds(user.p95_packet_delay_s))
-        of_user("throughput variation", "", lambda user: number(user.throughput_cov))
+        of_user("throughput variation", "", lambda user: ratio(user.throughput_cov))
         of_user("data captured", "bytes", lambda user: whole(user.data_bytes))
         of_user("sent, says iperf3", "bytes", lambda user: whole(user.iperf_bytes))
         of_user("transfer", "", _transfer)

@@ -10,8 +10,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
-from analysis.presentation.figures import NOTHING, megabits, whole
 from analysis.presentation.page import Sentence, Words, escaped, table
+from analysis.presentation.quantities import NOTHING, megabits, seconds, whole
 from analysis.presentation.style import (
     AREA_LINES,
     BAND,
@@ -96,18 +96,18 @@ def reaction(story: HandoverStory) -> str:
     done = " ".join(each for each in (", ".join(what) or "changed", within) if each)
     if story.verify_time_s is not None:
         done += f", read back in {1e3 * story.verify_time_s:.0f} ms"
-    return " ".join([*said, f"{done}, deployed at {story.deployed_s:.2f} s"])
+    return " ".join([*said, f"{done}, deployed at {seconds(story.deployed_s)} s"])
 
 
 def effect(story: HandoverStory) -> str:
     """What arrived at the host, in words."""
     said: list[str] = []
     if story.last_on_old_s is not None:
-        said.append(f"last data over the old path at {story.last_on_old_s:.2f} s")
+        said.append(f"last data over the old path at {seconds(story.last_on_old_s)} s")
     if story.path_was_in_use:
         said.append("the path that serves now was in use before")
     elif story.first_on_new_s is not None:
-        said.append(f"first data over the new path at {story.first_on_new_s:.2f} s")
+        said.append(f"first data over the new path at {seconds(story.first_on_new_s)} s")
     else:
         said.append("no data over the new path")
     said.append(f"longest interruption {interrupted(story)}")
@@ -120,7 +120,7 @@ def interrupted(story: HandoverStory) -> str:
     found = story.interruption
     if found is None:
         return NOTHING
-    said = f"{found.length_s:.2f} s from {found.start_s:.2f} s ({found.cause})"
+    said = f"{seconds(found.length_s)} s from {seconds(found.start_s)} s ({found.cause})"
     if found.cause == "handover" and found.event_s is not None:
         ended_s = found.start_s + found.length_s - found.event_s
         if ended_s > 0:

@@ -6,24 +6,20 @@ from typing import Any
 
 from analysis.presentation.figures import (
     ALARMING,
-    NOTHING,
     Row,
     differing,
     in_order,
     made_at,
-    megabits,
-    milliseconds,
-    number,
     parameter,
     rows,
     run_labels,
     run_names,
     source,
-    whole,
     worst,
     worst_later,
 )
 from analysis.presentation.page import Sentence, Words, document, escaped, figure, table
+from analysis.presentation.quantities import NOTHING, megabits, milliseconds, seconds, whole
 from analysis.presentation.run_figures import (
     allocation,
     allocation_table,
@@ -169,7 +165,7 @@ def _summary(results: list[RunResult]) -> str:
             f"{escaped(_stalls(each))}"
             + (
                 f'<br><span class="soft">{escaped(_of_source(each))}: '
-                f"{megabits(reference, 4)} Mbit/s</span>"
+                f"{megabits(reference)} Mbit/s</span>"
                 if reference
                 else ""
             )
@@ -340,8 +336,8 @@ def _interruptions(result: RunResult) -> str:
     lines = [
         (
             Words(user),
-            number(each.start_s, 2),
-            number(each.length_s, 2),
+            seconds(each.start_s),
+            seconds(each.length_s),
             Words(each.cause),
             moment(each.event_s, each.event_error_s) if each.event_s is not None else NOTHING,
         )
@@ -367,8 +363,8 @@ def _handovers(result: RunResult) -> str:
         (
             Words(each.user),
             Words(each.label),
-            number(each.start_s, 2),
-            number(each.end_s - each.start_s, 2),
+            seconds(each.start_s),
+            seconds(each.end_s - each.start_s),
         )
         for each in sorted(result.bands, key=lambda band: band.start_s)
         if each.kind == "handover"
@@ -454,7 +450,7 @@ def _solves(result: RunResult) -> str:
         return ""
     lines = [
         (
-            number(solve.t_s, 2),
+            seconds(solve.t_s),
             Words(solve.trigger or NOTHING),
             f"{solve.relative_gap:.1e}" if solve.relative_gap is not None else NOTHING,
             milliseconds(solve.solve_time_s),

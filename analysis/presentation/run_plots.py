@@ -11,7 +11,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-from analysis.presentation.figures import megabits, milliseconds, run_names
+from analysis.presentation.figures import run_names
+from analysis.presentation.quantities import megabits, milliseconds
 from analysis.presentation.style import (
     ALARM,
     AREA_LINES,

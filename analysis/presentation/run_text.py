@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from analysis.presentation.figures import in_order, run_names
+from analysis.presentation.quantities import seconds
 from analysis.presentation.run_figures import goodput, interrupted, moment, reaction
 from analysis.run.result import HandoverStory, RunResult
 
@@ -42,10 +43,12 @@ def _told(story: HandoverStory) -> list[str]:
         lines.append("  new path      in use before")
     elif story.first_on_new_s is not None:
         lines.append(
-            f"  new path      first data packet at the host at {story.first_on_new_s:.2f} s"
+            f"  new path      first data packet at the host at {seconds(story.first_on_new_s)} s"
         )
     if story.last_on_old_s is not None:
-        lines.append(f"  old path      last data packet at the host at {story.last_on_old_s:.2f} s")
+        lines.append(
+            f"  old path      last data packet at the host at {seconds(story.last_on_old_s)} s"
+        )
     lines.append(f"  interruption  {interrupted(story)}")
     lines.append(f"  goodput       {goodput(story)}")
     return lines

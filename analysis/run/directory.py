@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import stat
 import tomllib
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ def read_run(path: Path) -> RunDirectory:
     RunDirectoryError
         If the path is no directory, or holds neither of the two files.
     """
-    if not path.is_dir():
+    if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir fails on a name that is too long
         raise RunDirectoryError(f"{path}: expected a run directory, but there is none")
     if not (path / "run.toml").exists() and not (path / "events.jsonl").exists():
         raise RunDirectoryError(

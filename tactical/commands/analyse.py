@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tactical.capture_files import read_capture
 from tactical.faults import Refused
 from tactical.progress import stages
 from tactical.streams import print_json
@@ -109,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
     if options.figures is not None and options.figures.exists() and not options.figures.is_dir():
         raise Refused(f"--figures {options.figures} is no directory")
     with stages() as tell:
-        captures = [_read(path, tell) for path in dict.fromkeys(options.files)]
+        captures = [read_capture(path, tell) for path in dict.fromkeys(options.files)]
         if _is_for_data_only(options, captures):
             tell("finding connections", 0.0)
             print_json(_data(captures))
@@ -160,28 +161,6 @@ def _is_for_data_only(options: argparse.Namespace, captures: Sequence[Capture]) 
         file=sys.stderr,
     )
     return True
-
-
-def _read(path: Path, tell: Callable[[str, float], None]) -> Capture:
-    from captures import read
-
-    try:
-        if path.is_dir():
-            if (path / "run.toml").is_file():
-                raise Refused(
-                    f"{path} is a run directory: `tactical report` analyses it; "
-                    f"its captures alone are {path / 'captures' / '*'}"
-                )
-            raise Refused(f"{path} is a directory: give the capture files in it")
-        size = max(path.stat().st_size, 1)
-        what = f"reading {path.name}"
-        tell(what, 0.0)
-        capture = read(path, progress=lambda done: tell(what, min(done / size, 1.0)))
-    except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror or error}") from error
-    if capture.damage is not None and not capture.frames and not capture.interfaces:
-        raise Refused(f"{path} is no capture file: {capture.damage}")
-    return capture
 
 
 def _write(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
 from tactical.outcome import FAILED
+from tactical.recognition import BATCH, mismatch
 from tactical.runs import add_time_argument, check_writable, make, runs_directory
 from tactical.scenario_arguments import check_layout
 from tactical.streams import print_json
@@ -101,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         batch = batches.load(options.file)
     except batches.BatchError as error:
-        raise Refused(str(error)) from error
+        raise Refused(f"{error}{mismatch(options.file, BATCH)}") from error
     for session in batch.sessions:
         check_layout(session.experiment.build(session.seed))
     if options.dry_run:
@@ -116,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
         return FAILED if failed else 0
     rows = _asked(path, options.query or _summary(batch))
     if options.json:
-        print(json.dumps(rows, indent=2, default=str))
+        print_json(_plain(rows))
     else:
         print(_lines(rows))
     if options.query is None:
@@ -302,15 +304,26 @@ def _asked(path: Path, query: str) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
+def _plain(value: Any) -> Any:
+    """What SQL has found, in what JSON knows: dates and decimals as text, NaN as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int | str) else str(value)
+
+
 def _summary(batch: batches.Batch) -> str:
     """The query behind the table that is shown: means over users and seeds."""
     varied = list(batch.sessions[0].varied)
     groups = ", ".join(f'"{name}"' for name in ("scenario", "protocol", *varied))
     return f"""
         SELECT {groups}, count(DISTINCT directory) AS runs,
-            round(avg(goodput_bps) / 1e6, 4) AS goodput_mbps,
+            round(avg(goodput_bps) / 1e6, 3) AS goodput_mbps,
             round(avg(mean_packet_delay_s) * 1e3, 1) AS delay_ms,
-            round(avg(longest_interruption_s), 3) AS interruption_s,
+            round(avg(longest_interruption_s), 2) AS interruption_s,
             round(avg(jain), 4) AS jain
         FROM runs GROUP BY {groups} ORDER BY {groups}"""
 

@@ -1,17 +1,25 @@
 """`tactical check`: whether an experiment is valid, and its parameters."""
 
 import argparse
+import textwrap
 
 import scenarios
 from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
-from tactical.streams import print_json
+from tactical.streams import columns, print_json
 
 SUMMARY = "validate an experiment and show its parameters"
 EXAMPLES = """\
+Each parameter is shown with its value, what it means, its unit and its bounds; then when ships come
+into range, and when they hand over. Nothing is run.
+
 examples:
   tactical check direct-move
   tactical check direct-move --set ships.count=5 --set uav.range_m=2000
+  tactical check direct-move --config RUN/run.toml      the parameters of an earlier run
 """
+
+_INDENT = " " * 6
+_LEAST_ROOM = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +57,8 @@ def run(options: argparse.Namespace) -> int:
     keys = max(len(row.key) for row in rows)
     values = max(len(_number(row.value)) for row in rows)
     for row in rows:
-        value = _number(row.value)
-        print(f"  {row.key:<{keys}}  {value:>{values}}  {row.meaning}: {row.expected}")
+        start = f"  {row.key:<{keys}}  {_number(row.value):>{values}}  "
+        print(_hung(start, f"{row.meaning}: {row.expected}", columns()))
     radios = {access_point.name for access_point in scenario.access_points}
     said = [
         (
@@ -68,6 +76,18 @@ def run(options: argparse.Namespace) -> int:
     for time_s, what in sorted(said, key=lambda each: each[0]):
         print(f"At {time_s:g} s {what}.")
     return 0
+
+
+def _hung(start: str, text: str, width: int | None) -> str:
+    """`text` beside `start`, or below it where there is little room; no wider than `width`."""
+    if width is None:
+        return start + text
+    if width - len(start) >= _LEAST_ROOM:
+        return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start))
+    below = textwrap.fill(
+        text, max(width, _LEAST_ROOM), initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
+    return f"{start.rstrip()}\n{below}"
 
 
 def _number(value: float | int | str) -> str:

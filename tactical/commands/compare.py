@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from tactical.faults import Refused
 from tactical.progress import stages
+from tactical.recognition import RUN, mismatch
 from tactical.streams import print_json
 
 SUMMARY = "compare groups of runs, with confidence intervals over seeds"
@@ -42,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Load the results, compare and print."""
     from analysis import RunDirectoryError
-    from analysis.presentation.comparison_page import comparison_report, comparison_text
+    from analysis.presentation.comparison_page import comparison_report
+    from analysis.presentation.comparison_text import comparison_text
     from analysis.run.compare import compare, load
 
     if not 0 < options.confidence < 1:
@@ -50,9 +53,10 @@ def run(options: argparse.Namespace) -> int:
             f"--confidence {options.confidence:g}: expected a share between 0 and 1, such as 0.95"
         )
     # A pattern such as runs/direct-move/* also finds reports.
-    run_dirs = [path for path in dict.fromkeys(options.runs) if path.is_dir() or not path.exists()]
+    given = list(dict.fromkeys(options.runs))
+    run_dirs = [path for path in given if not os.path.isfile(path)]  # noqa: PTH113
     if not run_dirs:
-        raise Refused("there is no run directory among what was given")
+        raise Refused(f"{given[0]} is no run directory{mismatch(given[0], RUN)}")
     try:
         with stages() as tell:
             results = []

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tactical.faults import Refused
+from tactical.recognition import DESCRIBED, mismatch
 from tactical.signals import Stopped
 
 SUMMARY = "serve a network of OpenFlow 1.3 switches, emulated or real"
@@ -82,10 +83,11 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         network = load(options.network)
+    except NetworkError as error:
+        raise Refused(f"{error}{mismatch(options.network, DESCRIBED)}") from None
+    try:
         listen = read_address(options.listen)
         api = None if options.api is None else read_address(options.api)
-    except NetworkError as error:
-        raise Refused(str(error)) from None
     except ValueError as error:
         raise Refused(f"address {error}") from None
     if options.policy is not None:

@@ -6,7 +6,16 @@ from tactical.outcome import FAILED
 from tactical.streams import print_json
 
 SUMMARY = "tell what this machine can do, and how to install what it lacks"
-EXAMPLES = ""
+EXAMPLES = """\
+For each backend (this machine's kernel, a virtual machine) it says whether it works and what it
+lacks, and for each program which Debian package has it. Nothing is changed.
+
+Exit status 1: no backend would work.
+
+examples:
+  tactical doctor
+  tactical doctor --json
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

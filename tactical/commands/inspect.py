@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tactical.capture_files import read_capture
 from tactical.faults import Refused
+from tactical.progress import stages
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
@@ -35,6 +38,9 @@ examples:
   tactical inspect client.pcapng --at 2.48 --json
 """
 
+_FURTHEST_S = 4e9
+"""Nanoseconds of twice as many seconds still fit into 64 bits; this is the year 2096."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
@@ -61,8 +67,12 @@ def run(options: argparse.Namespace) -> int:
 
     if (options.around is None) == (options.at is None):
         raise Refused("say where to look: either --around KIND:N or --at SECONDS")
-    if not options.window >= 0:
+    if not 0 <= options.window <= _FURTHEST_S:
         raise Refused(f"--window {options.window:g}: expected 0 or more seconds")
+    if options.at is not None and not abs(options.at) <= _FURTHEST_S:
+        raise Refused(f"--at {options.at:g}: expected seconds of the run, or since 1970")
+    if options.limit < 1:
+        raise Refused(f"--limit {options.limit}: expected 1 or more packets")
     try:
         sources, moment, port = _asked(options)
         chosen = [
@@ -94,11 +104,10 @@ def _asked(options: argparse.Namespace) -> tuple[list[Source], Moment, int | Non
         moment_of_run,
         sources_of_run,
     )
-    from captures import read
 
     path: Path = options.path
     try:
-        if path.is_dir():
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir fails on a name that is too long
             files = read_run(path)
             handover = options.around is not None and options.around.startswith("handover")
             stories = analyse(path).handover_stories if handover else []
@@ -107,7 +116,9 @@ def _asked(options: argparse.Namespace) -> tuple[list[Source], Moment, int | Non
             return sources_of_run(files), moment, count(user.get("port"))
         if options.around is not None:
             raise Refused(f"{path} is no run directory, and only a run has events: use --at")
-        return [Source(path, interface=path.name)], moment_of_capture(read(path), options.at), None
+        with stages() as tell:
+            capture = read_capture(path, tell)
+        return [Source(path, interface=path.name)], moment_of_capture(capture, options.at), None
     except (RunDirectoryError, ExcerptError) as error:
         raise Refused(str(error)) from error
     except (OSError, ValueError) as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tactical.faults import Refused
 from tactical.scenario_arguments import add_scenario_arguments, load
-from tactical.streams import print_json
+from tactical.streams import Tolerant, print_json
 
 if TYPE_CHECKING:
     from tactical.forecast import Forecast
@@ -117,7 +117,7 @@ def _write(what: Forecast, option: str, path: Path) -> Path:
 @contextmanager
 def _telling() -> Iterator[Callable[[int, int], None]]:
     """Show how far a film is: a bar on a terminal, elsewhere a line now and then."""
-    if sys.stderr.isatty():
+    if Tolerant(sys.stderr).rewritable():
         from rich.console import Console
         from rich.progress import Progress
 

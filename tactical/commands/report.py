@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tactical.faults import Refused
 from tactical.judging import judge
+from tactical.recognition import RUN, mismatch
 
 SUMMARY = "analyse runs and compare them"
 EXAMPLES = """\
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         elif _is_page(path):
             print(f"tactical: {path} is a report, not a run; left out", file=sys.stderr)
         else:
-            raise Refused(f"{path} is no run directory: it has no run.toml")
+            raise Refused(f"{path} is no run directory: it has no run.toml{mismatch(path, RUN)}")
     if not run_dirs:
         raise Refused("there is no run directory among what was given, only reports")
     output = options.output

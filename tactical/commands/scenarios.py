@@ -6,7 +6,14 @@ import scenarios
 from tactical.streams import print_json
 
 SUMMARY = "list the experiments"
-EXAMPLES = ""
+EXAMPLES = """\
+A name is what `tactical check`, `preview`, `run` and `solve --at` take. docs/scenarios.md tells
+what each experiment is about; `tactical check NAME` shows its parameters.
+
+examples:
+  tactical scenarios
+  tactical scenarios --json
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

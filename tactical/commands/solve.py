@@ -14,6 +14,7 @@ import scenarios
 from fdm.queues import MODES
 from tactical import scenario_arguments
 from tactical.faults import Refused
+from tactical.recognition import INSTANCE, mismatch
 from tactical.streams import print_json
 
 SUMMARY = "split the demands on a network for the least mean packet delay"
@@ -185,7 +186,10 @@ def _from_file(options: argparse.Namespace) -> _Problem:
                 f"{option} changes an experiment, and {name} is read as a file: "
                 "give the moment of an experiment with --at SECONDS"
             )
-    instance = fdm.load(name)
+    try:
+        instance = fdm.load(name)
+    except fdm.InstanceError as error:
+        raise Refused(f"{error}{mismatch(Path(name), INSTANCE)}") from error
     delay: fdm.Delay
     if options.delay == "bpr":
         delay = fdm.Bpr(equilibrium=options.equilibrium)

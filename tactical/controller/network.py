@@ -251,6 +251,10 @@ def load(path: Path) -> ControlledNetwork:
         raise NetworkError(f"{path}: expected JSON in UTF-8") from None
     except json.JSONDecodeError as error:
         raise NetworkError(f"{path}, line {error.lineno}: {error.msg}; expected JSON") from None
+    except NetworkError:
+        raise
+    except ValueError as error:  # Python's limit to digits; its advice is behind the semicolon
+        raise NetworkError(f"{path}: {str(error).partition(';')[0]}; expected JSON") from None
     if not isinstance(document, dict):
         raise NetworkError(f"{path}: expected an object at the top")
     fields: dict[str, Any] = dict(document)

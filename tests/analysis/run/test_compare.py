@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis import RunDirectoryError, write
-from analysis.presentation.comparison_page import comparison_report, comparison_text
+from analysis.presentation.comparison_page import comparison_report
+from analysis.presentation.comparison_text import comparison_text
 from analysis.run.compare import compare, figures_of, load
 from tactical.cli import main
 

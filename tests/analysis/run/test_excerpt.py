@@ -149,9 +149,13 @@ def test_the_command_prints_a_table_and_json(capsys: pytest.CaptureFixture[str])
     [
         (["inspect", str(DATA / "mptcp")], "--around KIND:N or --at"),
         (["inspect", str(DATA / "mptcp"), "--at", "1", "--node", "ship9"], "ship1 ship1-eth0"),
-        (["inspect", str(DATA / "mptcp/plan.json"), "--at", "1"], "no packet"),
+        (["inspect", str(DATA / "mptcp/plan.json"), "--at", "1"], "no capture file"),
         (["inspect", "/nothing", "--at", "1"], "No such file"),
         (["inspect", str(DATA / "mptcp"), "--at", "1", "--window", "-1"], "0 or more"),
+        (["inspect", str(DATA / "mptcp"), "--at", "1", "--window", "1e400"], "0 or more"),
+        (["inspect", str(DATA / "mptcp"), "--at", "inf"], "seconds of the run"),
+        (["inspect", str(DATA / "mptcp"), "--at=-1e308"], "seconds of the run"),
+        (["inspect", str(DATA / "mptcp"), "--at", "1", "--limit", "0"], "1 or more"),
         (["inspect", str(DATA / "mptcp/plan.json"), "--around", "solve:1"], "no run directory"),
     ],
 )

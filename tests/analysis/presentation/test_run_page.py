@@ -75,7 +75,7 @@ def test_the_page_says_what_the_results_say(
 ) -> None:
     parsed, _ = page(report([sptcp, mptcp], tmp_path / "report.html"))
     words = " ".join(parsed.words)
-    for said in ("753 701 data bytes", "handover", "ship2", "10.0.10.1", "0.4875", "128"):
+    for said in ("753 701 data bytes", "handover", "ship2", "10.0.10.1", "0.487", "128"):
         assert said in words
     assert "did not complete" in words
 
@@ -100,7 +100,7 @@ def test_the_table_puts_protocols_side_by_side(sptcp: RunResult, mptcp: RunResul
     lines = table([fdm, sptcp, mptcp]).splitlines()
     assert lines[0].split() == ["direct-move", "sptcp", "mptcp", "fdm"]
     (reference,) = [line for line in lines if "own average" in line]
-    assert reference.split()[-3:] == ["0.4875", "0.3728", "0.4188"]
+    assert reference.split()[-3:] == ["0.487", "0.373", "0.419"]
     (solves,) = [line for line in lines if line.startswith("solves")]
     assert solves.split() == ["solves", "0", "0", "3"]
     # Below the last rule are the notes.
@@ -112,7 +112,7 @@ def test_the_source_is_named(sptcp: RunResult, tmp_path: Path) -> None:
     named = replace(sptcp, reference="Somebody et al. 2018")
     assert "Somebody et al. 2018 average" in table([named])
     parsed, text = page(report([named], tmp_path / "report.html"))
-    assert "Somebody et al. 2018: 0.4875 Mbit/s" in " ".join(parsed.words)
+    assert "Somebody et al. 2018: 0.487 Mbit/s" in " ".join(parsed.words)
     assert "own average" not in text
 
 

@@ -3,8 +3,8 @@
 NumPy promises the stream of a bit generator and of its seeding, but not that of the
 distributions made from it (NEP 19), and logarithms and sines may differ in their last bit from
 one C library to the next. So everything here comes from the raw bits of PCG64 by ``+ - * /`` and
-square roots, which IEEE 754 defines to the last bit; a normal deviate needs one logarithm and is
-rounded far above where that may differ.
+square roots, which IEEE 754 defines to the last bit; normal and exponential deviates need one
+logarithm and are rounded far above where that may differ.
 """
 
 import math
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 _BLOCK = 256
-_NORMAL_STEP = 2.0**-20
+_STEP = 2.0**-20
 
 
 class Draws:
@@ -70,8 +70,12 @@ class Draws:
         x, y = self.disc()
         square = x * x + y * y
         stretch = math.sqrt(-2.0 * math.log(square) / square)
-        self._spare = round(y * stretch / _NORMAL_STEP) * _NORMAL_STEP
-        return round(x * stretch / _NORMAL_STEP) * _NORMAL_STEP
+        self._spare = round(y * stretch / _STEP) * _STEP
+        return round(x * stretch / _STEP) * _STEP
+
+    def exponential(self) -> float:
+        """Return an exponential deviate of mean 1, above 0."""
+        return max(_STEP, round(-math.log(1.0 - self.unit()) / _STEP) * _STEP)
 
     def _endless(self) -> Iterator[float]:
         while True:

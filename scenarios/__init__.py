@@ -53,9 +53,19 @@ from scenarios.scenario import (
     Scenario,
     Service,
     Station,
+)
+from scenarios.ship_to_ship import ShipToShip
+from scenarios.ship_to_shore import ShipToShore
+from scenarios.traffic import (
+    Application,
+    Constant,
+    Files,
+    Messages,
+    OnOff,
+    Requests,
+    Schedule,
     Traffic,
 )
-from scenarios.ship_to_shore import ShipToShore
 
 _SHIPPED: tuple[type[Experiment], ...] = (
     DirectMove,
@@ -63,6 +73,7 @@ _SHIPPED: tuple[type[Experiment], ...] = (
     LossySatcom,
     Contended,
     ShipToShore,
+    ShipToShip,
     Convoy,
     LeoPass,
 )
@@ -164,24 +175,32 @@ __all__ = [
     "INTERFACE_NAME_LIMIT",
     "PROTOCOLS",
     "AccessPoint",
+    "Application",
+    "Constant",
     "Contended",
     "Convoy",
     "CoverageChange",
     "DirectMove",
     "Experiment",
+    "Files",
     "Handover",
     "LeoPass",
     "Link",
     "LinkState",
     "LossySatcom",
+    "Messages",
+    "OnOff",
     "Parameter",
     "RandomWalk",
+    "Requests",
     "Row",
     "Satellite",
     "SatelliteHandover",
     "Scenario",
     "ScenarioError",
+    "Schedule",
     "Service",
+    "ShipToShip",
     "ShipToShore",
     "Station",
     "Traffic",

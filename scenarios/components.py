@@ -4,7 +4,7 @@ The defaults are those of `scenarios.direct_move.DirectMove`, which says where t
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -13,12 +13,11 @@ import numpy as np
 import mobility
 from mobility import satcom
 from mobility.steps import Steps
+from scenarios.errors import ScenarioError
 from scenarios.parameters import Parameter
 from scenarios.scenario import (
-    Block,
     Buffer,
     Channel,
-    CongestionControl,
     Delay,
     Link,
     LinkState,
@@ -26,10 +25,23 @@ from scenarios.scenario import (
     Prediction,
     QueueDiscipline,
     Range,
-    Rate,
     Station,
+)
+from scenarios.traffic import (
+    LARGEST_DATAGRAM_BYTES,
+    Application,
+    Block,
+    CongestionControl,
+    Constant,
+    Files,
+    Messages,
+    OnOff,
+    Rate,
+    Requests,
     Traffic,
 )
+
+_DIRECTIONS = ("up", "down")
 
 Duration = Annotated[
     float, Parameter(unit="s", meaning="length of a run", minimum=1, maximum=86_400, whole=True)
@@ -86,26 +98,34 @@ class Rain:
         float,
         Parameter(
             unit="dB", meaning="attenuation at the worst of a shower; 0: no rain", minimum=0,
-            maximum=100,
+            maximum=100, later=True,
         ),
     ] = 0.0  # fmt: skip
     clear_sky_db: Annotated[
         float,
         Parameter(
-            unit="dB", meaning="signal to noise (Es/N0) without rain", minimum=-2.35, maximum=40
+            unit="dB",
+            meaning="signal to noise (Es/N0) without rain",
+            minimum=-2.35,
+            maximum=40,
+            later=True,
         ),
     ] = 12.0
     start_s: Annotated[
-        float, Parameter(unit="s", meaning="when it begins", minimum=0, maximum=86_400)
+        float,
+        Parameter(unit="s", meaning="when it begins", minimum=0, maximum=86_400, later=True),
     ] = 20.0
     rise_s: Annotated[
-        float, Parameter(unit="s", meaning="how long it grows", minimum=0, maximum=86_400)
+        float,
+        Parameter(unit="s", meaning="how long it grows", minimum=0, maximum=86_400, later=True),
     ] = 10.0
     hold_s: Annotated[
-        float, Parameter(unit="s", meaning="how long it stays", minimum=0, maximum=86_400)
+        float,
+        Parameter(unit="s", meaning="how long it stays", minimum=0, maximum=86_400, later=True),
     ] = 20.0
     fall_s: Annotated[
-        float, Parameter(unit="s", meaning="how long it goes", minimum=0, maximum=86_400)
+        float,
+        Parameter(unit="s", meaning="how long it goes", minimum=0, maximum=86_400, later=True),
     ] = 10.0
 
     def over(self, clear: Link) -> Link:
@@ -204,26 +224,201 @@ class Ships:
 
 @dataclass(frozen=True)
 class Load:
-    """What each ship sends to the host."""
+    """What each ship sends to the host, or gets from there: the same for all of them.
+
+    ``kind`` says how ``rate_bps``, the mean rate of each connection, comes about
+    (`scenarios.traffic`). Only for ``requests`` the rate follows from what the network answers, and
+    ``rate_bps`` plays no part.
+    """
 
     rate_bps: Rate = 3e6
     congestion_control: CongestionControl = "cubic"
     block_bytes: Block = 1400
+    kind: Annotated[
+        str,
+        Parameter(
+            meaning="how traffic comes about",
+            pattern="bulk|constant|on-off|messages|files|requests",
+            pattern_meaning="bulk (iperf3), constant (messages at equal distances), on-off, "
+            "messages (Poisson), files (Poisson) or requests (with responses)",
+            later=True,
+        ),
+    ] = "bulk"
+    direction: Annotated[
+        str,
+        Parameter(
+            meaning="the way of the data; with requests, of the responses",
+            pattern="up|down|both",
+            pattern_meaning="up (to the host), down or both",
+            later=True,
+        ),
+    ] = "up"
+    transport: Annotated[
+        str,
+        Parameter(
+            meaning="transport protocol of constant, on-off and messages",
+            pattern="tcp|udp",
+            pattern_meaning="tcp (multipath TCP under mptcp and fdm) or udp",
+            later=True,
+        ),
+    ] = "tcp"
+    connections: Annotated[
+        int,
+        Parameter(
+            meaning="connections of a ship and direction, each with rate_bps; with files, "
+            "independent sources",
+            minimum=1,
+            maximum=16,
+            later=True,
+        ),
+    ] = 1
+    size_bytes: Annotated[
+        int,
+        Parameter(
+            unit="bytes", meaning="size of a file or response", minimum=1, maximum=10**9, later=True
+        ),
+    ] = 200_000
+    request_bytes: Annotated[
+        int,
+        Parameter(
+            unit="bytes", meaning="size of a request", minimum=1, maximum=1 << 20, later=True
+        ),
+    ] = 300
+    think_s: Annotated[
+        float,
+        Parameter(
+            unit="s",
+            meaning="mean time from a response to the next request",
+            minimum=1e-3,
+            maximum=86_400,
+            later=True,
+        ),
+    ] = 2.0
+    on_s: Annotated[
+        float,
+        Parameter(
+            unit="s", meaning="how long on-off is on, mean", minimum=0.01, maximum=3600, later=True
+        ),
+    ] = 2.0
+    off_s: Annotated[
+        float,
+        Parameter(
+            unit="s", meaning="how long on-off is off, mean", minimum=0.01, maximum=3600, later=True
+        ),
+    ] = 2.0
+    datagrams_bps: Annotated[
+        float,
+        Parameter(
+            unit="bit/s",
+            meaning="rate of UDP datagrams beside, at equal distances; 0 is none",
+            minimum=0,
+            maximum=1e9,
+            whole=True,
+            later=True,
+        ),
+    ] = 0.0
+    datagram_bytes: Annotated[
+        int,
+        Parameter(
+            unit="bytes",
+            meaning="size of such a datagram",
+            minimum=64,
+            maximum=LARGEST_DATAGRAM_BYTES,
+            later=True,
+        ),
+    ] = 200
 
-    def of(self, stations: Sequence[Station], host: str, duration_s: float) -> tuple[Traffic, ...]:
-        """One connection from every station to the host, for the whole run."""
+    def check(self) -> None:
+        """Raise ScenarioError where parameters do not fit together."""
+        if self.transport == "udp":
+            if self.kind in ("bulk", "files", "requests"):
+                raise ScenarioError(
+                    "traffic.transport",
+                    f"must be tcp with traffic.kind {self.kind}, which needs every byte, not 'udp'",
+                    self.transport,
+                )
+            if self.block_bytes > LARGEST_DATAGRAM_BYTES:
+                raise ScenarioError(
+                    "traffic.block_bytes",
+                    f"must be at most {LARGEST_DATAGRAM_BYTES} with traffic.transport udp, so that "
+                    f"a datagram is one packet, not {self.block_bytes}",
+                    self.block_bytes,
+                )
+
+    def of(
+        self, stations: Sequence[Station], host: str, duration_s: float, seed: int
+    ) -> tuple[Traffic | Application, ...]:
+        """The same traffic between every station and the host, for the whole run.
+
+        Parameters
+        ----------
+        stations : sequence of Station
+        host : str
+            Its name.
+        duration_s : float
+            Of the run.
+        seed : int
+            Of the run; every application draws numbers of its own.
+        """
+        directions = ("up", "down") if self.direction == "both" else (self.direction,)
         return tuple(
-            Traffic(
-                user=station.name,
-                host=host,
-                rate_bps=self.rate_bps,
-                start_s=0.0,
-                duration_s=duration_s,
-                congestion_control=self.congestion_control,
-                block_bytes=self.block_bytes,
+            each
+            for index, station in enumerate(stations)
+            for direction in directions
+            for each in self._between(
+                direction,
+                (index, _DIRECTIONS.index(direction)),
+                {
+                    "user": station.name,
+                    "host": host,
+                    "start_s": 0.0,
+                    "duration_s": duration_s,
+                    "direction": direction,
+                    "congestion_control": self.congestion_control,
+                },
+                seed,
             )
-            for station in stations
         )
+
+    def _between(
+        self, direction: str, stream: tuple[int, ...], ends: dict[str, Any], seed: int
+    ) -> Iterator[Traffic | Application]:
+        """What one station has in one direction."""
+        if self.kind == "bulk":
+            yield Traffic(
+                **ends,
+                rate_bps=self.rate_bps,
+                block_bytes=self.block_bytes,
+                connections=self.connections,
+            )
+        else:
+            for connection in range(self.connections):
+                yield self._application({**ends, "seed": seed, "stream": (*stream, connection)})
+        if self.datagrams_bps > 0:
+            yield Constant(
+                **ends,
+                rate_bps=self.datagrams_bps,
+                block_bytes=self.datagram_bytes,
+                transport="udp",
+            )
+
+    def _application(self, common: dict[str, Any]) -> Application:
+        if self.kind == "files":
+            interval_s = 8.0 * self.size_bytes / self.rate_bps
+            return Files(**common, size_bytes=self.size_bytes, interval_s=interval_s)
+        if self.kind == "requests":
+            return Requests(
+                **common,
+                request_bytes=self.request_bytes,
+                response_bytes=self.size_bytes,
+                think_s=self.think_s,
+            )
+        common |= {"block_bytes": self.block_bytes, "transport": self.transport}
+        if self.kind == "on-off":
+            while_on_bps = float(round(self.rate_bps * (1.0 + self.off_s / self.on_s)))
+            return OnOff(**common, rate_bps=while_on_bps, on_s=self.on_s, off_s=self.off_s)
+        kind = Constant if self.kind == "constant" else Messages
+        return kind(**common, rate_bps=self.rate_bps)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from scenarios.scenario import (
     Delay,
     Loss,
     Range,
-    Rate,
     Satellite,
     Scenario,
     Station,
 )
+from scenarios.traffic import Rate
 
 _COLUMNS = 2
 _CHANNELS = (1, 6, 11)
@@ -252,7 +252,7 @@ class Convoy(Experiment):
                 for number, motion in enumerate(self.uavs.motions)
             ),
             host="host",
-            traffic=self.traffic.of(stations, "host", self.duration_s),
+            traffic=self.traffic.of(stations, "host", self.duration_s, seed),
             **self.controller.figures,
             snap_length_bytes=self.captures.snap_length_bytes,
             reluctance=self.association.reluctance,

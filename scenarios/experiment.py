@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from scenarios.components import Load
 from scenarios.errors import ScenarioError
 from scenarios.parameters import check, nearest, places, written
 from scenarios.scenario import Scenario
@@ -38,6 +39,9 @@ class Experiment(ABC):
 
     def __post_init__(self) -> None:
         check(self)
+        for part in vars(self).values():
+            if isinstance(part, Load):
+                part.check()
         self.check()
 
     @property
@@ -182,7 +186,16 @@ def to_toml(experiment: Experiment, table: str = "") -> str:
 
 def fingerprint(experiment: Experiment) -> str:
     """Return 8 hexadecimal digits that are the same for equal parameters on any machine."""
-    resolved = {_NAME_KEY: experiment.name, **dataclasses.asdict(experiment)}
+    resolved: dict[str, Any] = {_NAME_KEY: experiment.name}
+    for place in places(experiment):
+        value = getattr(place.owner, place.name)
+        if place.about.later and value == place.default:
+            continue
+        branch = resolved
+        *parents, leaf = place.key.split(".")
+        for parent in parents:
+            branch = branch.setdefault(parent, {})
+        branch[leaf] = value
     text = json.dumps(resolved, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 

@@ -27,12 +27,12 @@ from scenarios.scenario import (
     Link,
     LinkState,
     Loss,
-    Rate,
     Satellite,
     Scenario,
     Service,
     Station,
 )
+from scenarios.traffic import Rate
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 """Of the elements, and of the day from which a seed draws its moment."""
@@ -222,7 +222,7 @@ class LeoPass(Experiment):
             ),
             access_points=(),
             host="host",
-            traffic=self.traffic.of(stations, "host", self.duration_s),
+            traffic=self.traffic.of(stations, "host", self.duration_s, seed),
             **self.controller.figures,
             snap_length_bytes=self.captures.snap_length_bytes,
         )

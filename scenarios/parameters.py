@@ -40,6 +40,9 @@ class Parameter:
         rates, iperf3 whole seconds).
     pattern, pattern_meaning : str
         For text: the regular expression the whole value must match, and the same in words.
+    later : bool
+        Experiments were run before there was this field: while it has its default it is no part of
+        their fingerprint, which so stays what it was.
     """
 
     meaning: str
@@ -51,6 +54,7 @@ class Parameter:
     whole: bool = False
     pattern: str = ""
     pattern_meaning: str = ""
+    later: bool = False
 
     def expected(self, kind: type) -> str:
         """Return in words what a value must be, for an error message or a help page."""
@@ -101,6 +105,7 @@ class _Place(NamedTuple):
     name: str
     kind: type
     about: Parameter
+    default: Any
 
 
 def places(data: Any, prefix: str = "") -> Iterator[_Place]:
@@ -111,7 +116,8 @@ def places(data: Any, prefix: str = "") -> Iterator[_Place]:
         kind, *notes = get_args(hints[field.name]) or (hints[field.name],)
         about = next((note for note in notes if isinstance(note, Parameter)), None)
         if about is not None:
-            yield _Place(f"{prefix}{field.name}", data, field.name, kind, about)
+            key = f"{prefix}{field.name}"
+            yield _Place(key, data, field.name, kind, about, field.default)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
             yield from places(value, f"{prefix}{field.name}.")
 

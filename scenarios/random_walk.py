@@ -137,7 +137,7 @@ class RandomWalk(Experiment):
                 AccessPoint("uav", hover, self.uav.range_m, self.uav.backhaul, self.uav.channel),
             ),
             host="host",
-            traffic=self.traffic.of(stations, "host", self.duration_s),
+            traffic=self.traffic.of(stations, "host", self.duration_s, seed),
             **self.controller.figures,
             snap_length_bytes=self.captures.snap_length_bytes,
             reference_goodput_bps=dict(self.REFERENCE_GOODPUT_BPS) if self.as_published else {},

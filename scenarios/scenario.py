@@ -17,6 +17,7 @@ from typing import Annotated, NamedTuple
 import mobility
 from scenarios.errors import ScenarioError
 from scenarios.parameters import Parameter, check
+from scenarios.traffic import Application, Rate, Traffic
 
 PROTOCOLS = ("sptcp", "mptcp", "fdm")
 """Transport set-ups an experiment can be run with.
@@ -29,14 +30,14 @@ queue whose rate comes from the flow deviation method.
 INTERFACE_NAME_LIMIT = 15
 """Characters in the name of a Linux network interface (IFNAMSIZ is 16, with its final zero)."""
 
+SEGMENT_BYTES = 1420
+"""Data in a full segment of multipath TCP."""
+
 _LONGEST_SUFFIX = "-wlan0"
 _NODE_NAME = re.compile(r"[a-z][a-z0-9]*")
 
 
-# Parameters that links and traffic share with the experiments that set them.
-Rate = Annotated[
-    float, Parameter(unit="bit/s", meaning="rate", minimum=1e3, maximum=1e11, whole=True)
-]
+# Parameters that links share with the experiments that set them.
 Delay = Annotated[float, Parameter(unit="s", meaning="delay one way", minimum=0, maximum=60)]
 Loss = Annotated[
     float, Parameter(meaning="share of packets lost at random", minimum=0, maximum=1, below=True)
@@ -50,14 +51,6 @@ Range = Annotated[
     Parameter(unit="m", meaning="slant range of the radio", minimum=0, above=True, maximum=1e8),
 ]
 Channel = Annotated[int, Parameter(meaning="2.4 GHz radio channel", minimum=1, maximum=13)]
-CongestionControl = Annotated[
-    str,
-    Parameter(
-        meaning="TCP congestion control",
-        pattern=r"[a-z][a-z0-9_]{0,14}",
-        pattern_meaning="the name of a congestion control of the kernel, such as cubic or bbr",
-    ),
-]
 QueueDiscipline = Annotated[
     str,
     Parameter(
@@ -72,12 +65,6 @@ Prediction = Annotated[
         meaning="what is known of handovers beforehand",
         pattern="none|mobility",
         pattern_meaning="none, or mobility (the moments at which stations change access)",
-    ),
-]
-Block = Annotated[
-    int,
-    Parameter(
-        unit="bytes", meaning="bytes the application writes at a time", minimum=64, maximum=1 << 20
     ),
 ]
 
@@ -241,43 +228,6 @@ class AccessPoint:
         check(self, "access_point.")
 
 
-@dataclass(frozen=True)
-class Traffic:
-    """One bulk connection from a station to a host at a given rate.
-
-    Attributes
-    ----------
-    user, host : str
-        Names of the sending station and of the receiving host.
-    rate_bps : float
-        Application rate in whole bits per second.
-    start_s, duration_s : float
-        When it starts, in seconds of run time, and how long it sends, in whole seconds.
-    congestion_control : str
-        Name of a congestion control of the Linux kernel.
-    block_bytes : int
-        Bytes the application writes at a time.
-
-    Raises
-    ------
-    ScenarioError
-        If a value is outside its bounds.
-    """
-
-    user: str
-    host: str
-    rate_bps: Rate
-    start_s: Annotated[float, Parameter(unit="s", meaning="run time at which it starts", minimum=0)]
-    duration_s: Annotated[
-        float, Parameter(unit="s", meaning="how long it sends", minimum=1, whole=True)
-    ]
-    congestion_control: CongestionControl
-    block_bytes: Block
-
-    def __post_init__(self) -> None:
-        check(self, "traffic.")
-
-
 class Handover(NamedTuple):
     """A station changing the access that it uses besides, or instead of, the first satellite.
 
@@ -353,9 +303,9 @@ class Scenario:
     stations, satellites, access_points : tuple
         Mobile users; access that is always in range; access with a range.
     host : str
-        Name of the node on shore that the traffic goes to.
-    traffic : tuple of Traffic
-        At most one connection for each station.
+        Name of the node that is the other end of all traffic.
+    traffic : tuple of Traffic or Application
+        Any number for each station.
     mean_packet_bits : float
         Mean packet the delay model of the controller assumes.
     capacity_share : float
@@ -393,7 +343,7 @@ class Scenario:
     satellites: tuple[Satellite, ...]
     access_points: tuple[AccessPoint, ...]
     host: str
-    traffic: tuple[Traffic, ...]
+    traffic: tuple[Traffic | Application, ...]
     mean_packet_bits: float
     capacity_share: float
     kappa: float
@@ -421,6 +371,28 @@ class Scenario:
             )
         ]
         return tuple(sorted(changes))
+
+    def offered_bps(self, user: str, direction: str = "up") -> float:
+        """Return what the applications of a station offer together on average, one way."""
+        return sum(each.offered_bps(direction) for each in self.traffic if each.user == user)
+
+    def demand_bps(self, user: str, direction: str = "up") -> float:
+        """Return what a station needs on the wire one way: headers and acknowledgments included.
+
+        `header_overhead` is that of full segments (`SEGMENT_BYTES` of data); smaller packets have
+        as large a header each. TCP acknowledges every second segment with a header alone
+        (RFC 1122, 4.2.3.2).
+        """
+        back = "down" if direction == "up" else "up"
+        header = self.header_overhead - 1.0
+        demand_bps = 0.0
+        for each in self.traffic:
+            if each.user == user:
+                share = SEGMENT_BYTES / min(each.packet_bytes() or SEGMENT_BYTES, SEGMENT_BYTES)
+                demand_bps += each.offered_bps(direction) * (1.0 + header * share)
+                if each.transport_protocol == "tcp":
+                    demand_bps += each.offered_bps(back) * header / 2.0
+        return demand_bps
 
     @property
     def accesses(self) -> tuple[Satellite | AccessPoint, ...]:
@@ -504,16 +476,11 @@ class Scenario:
             )
 
     def _check_traffic(self) -> None:
-        users = [flow.user for flow in self.traffic]
         stations = {station.name for station in self.stations}
         for flow in self.traffic:
             if flow.user not in stations:
                 raise ScenarioError(
                     "traffic.user", f"must be a station, but {flow.user!r} is none", flow.user
-                )
-            if users.count(flow.user) > 1:
-                raise ScenarioError(
-                    "traffic.user", f"must be unique, but {flow.user!r} sends twice", flow.user
                 )
             if flow.host != self.host:
                 raise ScenarioError(

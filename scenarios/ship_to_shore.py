@@ -27,11 +27,11 @@ from scenarios.scenario import (
     Delay,
     Loss,
     Range,
-    Rate,
     Satellite,
     Scenario,
     Station,
 )
+from scenarios.traffic import Rate
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class ShipToShore(Experiment):
                 ),
             ),
             host="host",
-            traffic=self.traffic.of(stations, "host", self.duration_s),
+            traffic=self.traffic.of(stations, "host", self.duration_s, seed),
             **self.controller.figures,
             snap_length_bytes=self.captures.snap_length_bytes,
             reluctance=self.association.reluctance,

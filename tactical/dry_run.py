@@ -11,6 +11,7 @@ from pathlib import Path
 from scenarios import Scenario
 
 from .emulation import commands
+from .emulation.applications import program_command
 from .emulation.openvswitch import daemon_commands
 from .emulation.plan import Plan, make_plan
 from .emulation.recording import recorder_command
@@ -49,7 +50,7 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         plans.append((scenario, make_plan(scenario, request.protocol)))
     if radios := max(plan.radio_count for _, plan in plans):
         lines.append(f"modprobe mac80211_hwsim radios={radios}")
-    for name in sorted({t.congestion_control for _, plan in plans for t in plan.transfers}):
+    for name in sorted({name for _, plan in plans for name in plan.congestion_controls}):
         lines.append(f"modprobe tcp_{name}   # unless the kernel has it already")
         lines.append(f"sysctl -w net.ipv4.tcp_allowed_congestion_control='… {name}'")
     for request, run_dir, (scenario, plan) in zip(requests, run_dirs, plans, strict=True):
@@ -111,8 +112,9 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
     lines.append("# recorders and traffic")
     lines += [recorder_command(plan, point, run_dir) for point in plan.capture_points]
     for transfer in plan.transfers:
-        lines.append(commands.transfer_command(plan, transfer.user, server=True))
-        lines.append(commands.transfer_command(plan, transfer.user, server=False))
+        lines.append(commands.transfer_command(plan, transfer, server=True))
+        lines.append(commands.transfer_command(plan, transfer, server=False))
+    lines += [program_command(plan, node, run_dir) for node in plan.applications_at]
     lines.append("# movement")
     for change in scenario.handovers():
         lines.append(f"# {change.time_s:.3f} s")
@@ -126,5 +128,5 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
             lines += commands.link_commands(plan, access.name, before, after)
     lines.append("# end of the traffic")
     lines += commands.hold_commands(plan)
-    lines.append(commands.release_command(plan))
+    lines += commands.release_commands(plan)
     return lines

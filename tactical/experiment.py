@@ -32,7 +32,7 @@ from scenarios import Experiment
 
 from .calibration import record
 from .emulation.__main__ import VIRTUAL_TIME
-from .emulation.plan import Plan, make_plan
+from .emulation.plan import Plan, PlannedApplication, Transfer, make_plan
 from .host.choice import choose
 from .host.machine import HostError, Machine
 from .host.process import EVENT_MARK, Child
@@ -192,6 +192,9 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
     resolved = scenarios.to_toml(request.experiment, "scenario")
     (run_dir / "run.toml").write_text("\n".join(header) + "\n\n" + resolved)
     (run_dir / "plan.json").write_text(json.dumps(_plan_document(plan, scenario), indent=1) + "\n")
+    if plan.applications:
+        schedules = run_dir / "traffic" / "schedules.json"
+        schedules.write_text(json.dumps(_schedules(plan)) + "\n")
     if (calibration := record.latest(machine)) is not None:
         (run_dir / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
     _append_event(run_dir, "state", "run", state="defined")
@@ -199,21 +202,22 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
 
 def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
     """What analysis needs to know about the network that was built."""
-    users = {}
-    for transfer in plan.transfers:
+    users: dict[str, dict[str, Any]] = {}
+    for user in dict.fromkeys(each.user for each in scenario.traffic):
         interfaces = {}
-        for i in plan.stations[transfer.user]:
+        for i in plan.stations[user]:
             via = i.relay
             if i.wireless:  # see `analysis.run.links`
                 via = "+".join(radio.access_point for radio in plan.radios)
             interfaces[i.name] = {"via": via, "address": i.address, "capture": i.capture}
-        users[transfer.user] = {
-            "port": transfer.port,
-            "interfaces": interfaces,
-            "offered_bps": transfer.rate_bps,
-            "start_s": transfer.start_s,
-            "duration_s": transfer.duration_s,
-        }
+        users[user] = {"interfaces": interfaces}
+        if (transfer := plan.transfer_of(user)) is not None:
+            users[user] |= {
+                "port": transfer.port,
+                "offered_bps": transfer.rate_bps,
+                "start_s": transfer.start_s,
+                "duration_s": transfer.duration_s,
+            }
     return {
         "host": {
             "name": plan.host.node,
@@ -221,6 +225,10 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
             "captures": [plan.host.capture],
         },
         "users": users,
+        "applications": [
+            *(_transfer_document(t) for t in plan.transfers if t.name != t.user),
+            *(_application_document(each) for each in plan.applications),
+        ],
         "captures": [
             {"file": p.file, "node": p.node, "side": p.side, "position": p.position}
             for p in plan.capture_points
@@ -230,6 +238,48 @@ def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:
         "duration_s": plan.duration_s,
         "reference_goodput_bps": dict(scenario.reference_goodput_bps),
         "reference": scenario.reference,
+    }
+
+
+def _transfer_document(transfer: Transfer) -> dict[str, Any]:
+    """A bulk transfer of which iperf3's own figures are all that is known."""
+    return {
+        "name": transfer.name,
+        "user": transfer.user,
+        "kind": "bulk",
+        "direction": "down" if transfer.reverse else "up",
+        "transport": "tcp",
+        "port": transfer.port,
+        "connections": transfer.connections,
+        "start_s": transfer.start_s,
+        "duration_s": transfer.duration_s,
+        "offered_bps": transfer.rate_bps * transfer.connections,
+    }
+
+
+def _application_document(planned: PlannedApplication) -> dict[str, Any]:
+    """An application; `_schedules` says what it sends when."""
+    application = planned.application
+    return {
+        "name": planned.name,
+        "user": application.user,
+        "kind": application.kind,
+        "direction": application.direction,
+        "transport": application.transport_protocol,
+        "port": planned.port,
+        "connections": 1,
+        "start_s": application.start_s,
+        "duration_s": application.duration_s,
+        "offered_bps": application.offered_bps(application.direction),
+    }
+
+
+def _schedules(plan: Plan) -> dict[str, Any]:
+    """What each application sends when, by its name."""
+    schedules = {each.name: each.application.schedule() for each in plan.applications}
+    return {
+        name: {"at_s": schedule.at_s, "size_bytes": schedule.size_bytes}
+        for name, schedule in schedules.items()
     }
 
 

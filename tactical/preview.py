@@ -385,7 +385,8 @@ class _Page:
             values[values == 0.0] = np.nan
             peaks += values[np.isfinite(values)].tolist()
             axes.step(times, values, where="post", color=self._colours[access.name], linewidth=2.4)
-        demands = sorted({flow.rate_bps / 1e6 for flow in what.scenario.traffic})
+        offered = {what.scenario.offered_bps(each.name) for each in what.scenario.stations}
+        demands = sorted(rate_bps / 1e6 for rate_bps in offered if rate_bps > 0)
         for demand in demands:
             axes.axhline(demand, color=_INK, linewidth=1.0, linestyle=(0, (4, 3)))
             axes.annotate(

@@ -9,12 +9,13 @@ from analysis.presentation.quantities import (
     jain,
     megabits,
     milliseconds,
+    percent,
     ratio,
     seconds,
     whole,
 )
 from analysis.run.measure import LISTED_GAP_S
-from analysis.run.result import RunResult, UserResult
+from analysis.run.result import ApplicationResult, RunResult, UserResult
 
 _OVERLOADED, _NOT_COMPLETED = "OVERLOADED", "not completed"
 ALARMING = ("failed", _OVERLOADED, _NOT_COMPLETED)
@@ -204,7 +205,63 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("lost on the way", "packets", lambda user: whole(user.lost_packets))
         of_user("retransmissions", "packets", lambda user: whole(user.retransmissions))
         of_user("reinjections", "packets", lambda user: whole(user.reinjections))
+    return found + _of_applications(results)
+
+
+def _of_applications(results: Sequence[RunResult]) -> list[Row]:
+    """What applications got; those of the same name side by side."""
+    by_name = [{each.name: each for each in run.applications} for run in results]
+    found: list[Row] = []
+    for name in dict.fromkeys(name for named in by_name for name in named):
+        mine = [named.get(name) for named in by_name]
+        kind, transport = next((each.kind, each.transport) for each in mine if each is not None)
+        unit, taken = ("s", seconds) if kind == "files" else ("ms", milliseconds)
+        time = time_of(kind, transport)
+
+        def row(
+            label: str,
+            unit: str,
+            text: Callable[[ApplicationResult], str],
+            *,
+            key: bool = False,
+            name: str = name,
+            mine: list[ApplicationResult | None] = mine,
+        ) -> None:
+            cells = [NOTHING if each is None else text(each) for each in mine]
+            found.append(Row(label, unit, cells, user=name, key=key))
+
+        row("direction", "", lambda each: each.direction)
+        row("offered", "Mbit/s", lambda each: megabits(each.offered_bps))
+        row("goodput", "Mbit/s", lambda each: megabits(each.goodput_bps))
+        if kind == "bulk":
+            row("retransmissions", "packets", lambda each: whole(each.retransmissions))
+            continue
+        row("arrived", "", arrived)
+        for which in ("mean", "p95", "longest"):
+            of_which = partial(_time, taken, f"{which}_time_s")
+            row(f"{time}, {which}", unit, of_which, key=which == "mean")
+        if transport == "udp":
+            row("lost", "%", lambda each: percent(each.loss), key=True)
+            row("jitter", "ms", lambda each: milliseconds(each.jitter_s))
     return found
+
+
+def time_of(kind: str, transport: str) -> str:
+    """What the times of an application are called."""
+    if transport == "udp":
+        return "datagram delay"
+    return {"files": "completion time", "requests": "response time"}.get(kind, "message delay")
+
+
+def arrived(application: ApplicationResult) -> str:
+    """How many of its items arrived in whole."""
+    if application.items is None or application.completed is None:
+        return NOTHING
+    return f"{whole(application.completed)} of {whole(application.items)}"
+
+
+def _time(written: Callable[[float | None], str], name: str, application: ApplicationResult) -> str:
+    return written(getattr(application, name))
 
 
 def _machine(run: RunResult) -> str:

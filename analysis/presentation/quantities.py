@@ -2,7 +2,7 @@
 
 Mbit/s have three digits after the point, Jain's index four; milliseconds one, below 10 ms two and
 below 1 ms three, so that delays within one room can be told apart, too; seconds two, below 0.1 s
-three.
+three; percent two.
 """
 
 NOTHING = "–"
@@ -13,6 +13,7 @@ _DECIMALS = {
     "Mbit/s": ((3, 0.0),),
     "ms": ((1, 10.0), (2, 1.0), (3, 0.0)),
     "s": ((2, 0.1), (3, 0.0)),
+    "%": ((2, 0.0),),
     "": ((4, 0.0),),
 }
 
@@ -23,7 +24,7 @@ def decimals(unit: str, value: float) -> int:
     Parameters
     ----------
     unit : str
-        "Mbit/s", "s", "ms", or "" for Jain's index.
+        "Mbit/s", "s", "ms", "%", or "" for Jain's index.
     value : float
         In that unit.
     """
@@ -51,6 +52,11 @@ def seconds(value: float | None) -> str:
 def milliseconds(value: float | None) -> str:
     """A time in seconds, written in ms."""
     return _written(value, "ms", 1e3)
+
+
+def percent(share: float | None) -> str:
+    """A share, written in percent."""
+    return _written(share, "%", 1e2)
 
 
 def jain(value: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from analysis.presentation.figures import (
     ALARMING,
     Row,
+    arrived,
     differing,
     in_order,
     made_at,
@@ -15,11 +16,19 @@ from analysis.presentation.figures import (
     run_labels,
     run_names,
     source,
+    time_of,
     worst,
     worst_later,
 )
 from analysis.presentation.page import Sentence, Words, document, escaped, figure, table
-from analysis.presentation.quantities import NOTHING, megabits, milliseconds, seconds, whole
+from analysis.presentation.quantities import (
+    NOTHING,
+    megabits,
+    milliseconds,
+    percent,
+    seconds,
+    whole,
+)
 from analysis.presentation.run_figures import (
     allocation,
     allocation_table,
@@ -35,7 +44,7 @@ from analysis.presentation.transfer_plots import counts_over_time, data_sequence
 from analysis.replacing import write_text
 from analysis.run.analyse import analyse
 from analysis.run.directory import number as json_number
-from analysis.run.result import RunResult, UserResult
+from analysis.run.result import ApplicationResult, RunResult, UserResult
 from analysis.transfer.trace import KINDS
 
 _PROTOCOLS = {
@@ -326,6 +335,7 @@ def _run(result: RunResult, anchor: str, name: str, *, in_detail: bool) -> str:
         figure(allocation(result) or queue_rates(result), f"{anchor}q"),
         figure(backlog(result), f"{anchor}b"),
     ]
+    parts += [_applications(result)]
     parts += [_interruptions(result), stories_table(result) or _handovers(result), _paths(result)]
     parts += [allocation_table(result), _queues(result), _solves(result)]
     parts += [_quality(result), _environment(result), "</section>"]
@@ -414,6 +424,52 @@ def _paths(result: RunResult) -> str:
             "p95 (ms)",
             "time (s)",
             "end",
+        ),
+        lines,
+    )
+
+
+def _applications(result: RunResult) -> str:
+    def taken(each: ApplicationResult, time_s: float | None) -> str:
+        return (seconds if each.kind == "files" else milliseconds)(time_s)
+
+    lines = [
+        (
+            Words(each.name),
+            Words(each.direction),
+            Words(each.transport),
+            megabits(each.offered_bps),
+            megabits(each.goodput_bps),
+            arrived(each),
+            Words(time_of(each.kind, each.transport) if each.completed is not None else NOTHING),
+            Words("s" if each.kind == "files" else "ms"),
+            taken(each, each.mean_time_s),
+            taken(each, each.p95_time_s),
+            taken(each, each.longest_time_s),
+            percent(each.loss),
+            milliseconds(each.jitter_s),
+        )
+        for each in result.applications
+    ]
+    if not lines:
+        return ""
+    return "<h3>Applications</h3>" + table(
+        "What applications saw at their own ends. Rates in Mbit/s; lost datagrams in percent; "
+        "jitter in ms.",
+        (
+            "application",
+            "way",
+            "over",
+            "offered",
+            "goodput",
+            "arrived",
+            "time",
+            "unit",
+            "mean",
+            "p95",
+            "longest",
+            "lost",
+            "jitter",
         ),
         lines,
     )

@@ -3,9 +3,17 @@
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.replacing import write_text
+from analysis.run.applications import (
+    applications,
+    goodput_of,
+    means_of,
+    remarks_of,
+    unfinished,
+)
 from analysis.run.counters import counter_checks
 from analysis.run.directory import (
     Event,
@@ -29,6 +37,7 @@ from analysis.run.measure import (
 )
 from analysis.run.queues import allocation_periods, queues
 from analysis.run.result import (
+    ApplicationResult,
     Band,
     CaptureQuality,
     Chart,
@@ -42,6 +51,7 @@ from captures import Capture, connections, merge, read
 _CLOCK_TOLERANCE_S = 1e-3
 _LONGEST_RUN_S = 86_400.0
 _TOLD_ERRORS = 5
+_LATE_S = 0.05
 _POSITION = "on the node's own interface; what it sends is seen after its queueing discipline"
 
 
@@ -78,7 +88,7 @@ def analyse(run_directory: str | Path) -> RunResult:
     senders: dict[str, tuple[User, Recorded | None]] = {}
     for name, described in plan_users.items():
         user = _user(str(name), mapping(described), files.traffic)
-        if f"{name}-client" not in files.traffic:
+        if user.port and f"{name}-client" not in files.traffic:
             remarks.append(f"traffic/{name}-client.json is missing")
         interfaces = mapping(mapping(described).get("interfaces"))
         paths = [str(mapping(each).get("capture") or "") for each in interfaces.values()]
@@ -91,10 +101,17 @@ def analyse(run_directory: str | Path) -> RunResult:
     around = Surroundings(clock, files.events, end_s, stalls(files.host), changes)
     transfers: list[str] = []
     timelines: dict[str, Timeline] = {}
+    served = applications(files)
     for name, (user, sender) in senders.items():
+        if not user.port:
+            users[name] = _served(name, served)
+            continue
         users[name], timeline = measure_user(user, host, sender, around, transfers)
         if timeline is not None:
             timelines[name] = timeline
+    for name, each in users.items():
+        users[name] = replace(each, **means_of([a for a in served if a.user == name]))
+    transfers += remarks_of(served, _LATE_S)
     remarks = [*_errors(files, reason), *transfers, *remarks]
     if not users:
         remarks.append("no users in plan.json: nothing to measure")
@@ -155,6 +172,7 @@ def analyse(run_directory: str | Path) -> RunResult:
             users,
             quality,
         ),
+        applications=served,
         chart=_chart(files),
         solve_log=[_solve(each) for each in files.of_kind("solve")],
         handover_stories=stories(files.events, changes, timelines, multipath=protocol != "sptcp"),
@@ -272,6 +290,25 @@ def _user(name: str, described: JsonObject, traffic: dict[str, JsonObject]) -> U
         duration_s=number(described.get("duration_s")),
         client=traffic.get(f"{name}-client", {}),
         server=traffic.get(f"{name}-server", {}),
+    )
+
+
+def _served(name: str, served: Sequence[ApplicationResult]) -> UserResult:
+    """A user without a bulk transfer to the host."""
+    mine = [each for each in served if each.user == name]
+    incomplete = unfinished(mine)
+    return UserResult(
+        goodput_bps=goodput_of(mine),
+        data_bytes=sum(each.received_bytes or 0 for each in mine),
+        longest_interruption_s=None,
+        interruptions=[],
+        mean_packet_delay_s=None,
+        p95_packet_delay_s=None,
+        throughput_cov=None,
+        subflows=[],
+        offered_bps=sum(each.offered_bps or 0.0 for each in mine),
+        completed=incomplete is None,
+        incomplete=incomplete,
     )
 
 

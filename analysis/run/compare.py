@@ -57,6 +57,19 @@ FIGURES = (
     Figure("jain", "Jain index of the run", ""),
     Figure("jain_over_time", "Jain index of each second, mean", ""),
     Figure("handovers", "handovers", ""),
+    Figure("completion_time_s", "file completion time, mean", "s"),
+    Figure("response_time_s", "response time, mean", "ms", 1e3),
+    Figure("message_delay_s", "message delay, mean", "ms", 1e3),
+    Figure("datagram_delay_s", "datagram delay, mean", "ms", 1e3),
+    Figure("datagram_loss", "datagrams lost", "%", 1e2),
+)
+
+_OF_APPLICATIONS = (
+    "completion_time_s",
+    "response_time_s",
+    "message_delay_s",
+    "datagram_delay_s",
+    "datagram_loss",
 )
 
 
@@ -324,6 +337,7 @@ def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
         "jain": number(result.get("jain")),
         "jain_over_time": _jain_over_time(users),
         "handovers": number(result.get("handovers")),
+        **{key: mean(of_users(key)) for key in _OF_APPLICATIONS},
     }
 
 

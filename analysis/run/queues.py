@@ -171,7 +171,9 @@ def allocation_periods(
             end_s = min(until_s, measured.sending_end_s)
             if end_s <= start_s:
                 continue
-            queue = next((q for q in found if (q.user, q.via) == (user, via)), None)
+            # What comes back over the same path has a queue at its other end.
+            mine = [q for q in found if (q.user, q.via) == (user, via)]
+            queue = next((q for q in mine if q.datapath == via), mine[0] if mine else None)
             rates = [each for each in queue.settings if each[0] <= since_s] if queue else []
             periods.append(
                 AllocationPeriod(

@@ -85,7 +85,8 @@ class UserResult:
     ----------
     goodput_bps : float or None
         Data complete at the host within the planned duration from the first data that arrives
-        there (cut at the end of the recording), divided by that time.
+        there (cut at the end of the recording), divided by that time. Of a user without a bulk
+        transfer to the host, what all its applications got, in either direction.
     goodput_to_end_bps : float or None
         All data complete at the host, divided by the time from the first sent data to the last
         progress (not shorter than the planned duration, if the transfer did not complete).
@@ -113,6 +114,10 @@ class UserResult:
     delay_quantiles_s : list of float
         One-way packet delay below which 0, 1, …, 100 % of the matched packets lie; empty if there
         are none.
+    completion_time_s, response_time_s, message_delay_s, datagram_delay_s : float or None
+        Means over the files, requests, messages and datagrams of all its applications.
+    datagram_loss : float or None
+        Share of its datagrams that were lost, both directions together.
     """
 
     goodput_bps: float | None
@@ -145,8 +150,79 @@ class UserResult:
     resends: int | None = None
     duplicate_bytes: int = 0
     delay_quantiles_s: list[float] = field(default_factory=list)
+    completion_time_s: float | None = None
+    response_time_s: float | None = None
+    message_delay_s: float | None = None
+    datagram_delay_s: float | None = None
+    datagram_loss: float | None = None
     series: Series | None = None
     trace: Trace | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ApplicationResult:
+    """What one application got. What could not be measured, or does not apply, is ``None``.
+
+    Attributes
+    ----------
+    name, user, kind, direction, transport : str
+        As in the plan; "up" is towards the host. The transport "tcp" is multipath TCP in runs of
+        several paths.
+    offered_bps : float or None
+        On average; of requests, what there would be if every response came at once.
+    duration_s : float or None
+        For how long something could begin.
+    items : int or None
+        Messages, datagrams or files of the schedule, or requests that were asked.
+    completed : int or None
+        Those that arrived in whole; of requests, the responses.
+    received_bytes : int or None
+        Also of what did not arrive in whole.
+    goodput_bps : float or None
+        That, divided by `duration_s`; of a bulk transfer, what iperf3's receiver says.
+    mean_time_s, p95_time_s, longest_time_s : float or None
+        Of a file, from its moment in the schedule, before its connection is opened, until its last
+        byte arrived; of a message, from its moment until its last byte arrived; of a datagram, from
+        being sent until it arrived; of a request, from being sent until its response had arrived.
+        Only of those that were completed.
+    time_quantiles_s : list of float
+        Below which 0, 1, …, 100 % of these times lie; empty if there are none.
+    lost_packets, loss : int or float or None
+        Datagrams that were sent and did not arrive, and their share.
+    duplicates : int or None
+        Datagrams that came again.
+    jitter_s : float or None
+        Mean difference of the transit times of datagrams that arrived one after the other.
+    latest_begin_s : float or None
+        The longest that a message or file began after its moment.
+    retransmissions : int or None
+        Of a bulk transfer, as iperf3 says.
+    errors : dict of str to int
+        What the network did to it, and how often.
+    """
+
+    name: str
+    user: str
+    kind: str
+    direction: str
+    transport: str
+    offered_bps: float | None = None
+    duration_s: float | None = None
+    items: int | None = None
+    completed: int | None = None
+    received_bytes: int | None = None
+    goodput_bps: float | None = None
+    mean_time_s: float | None = None
+    p95_time_s: float | None = None
+    longest_time_s: float | None = None
+    time_quantiles_s: list[float] = field(default_factory=list)
+    lost_packets: int | None = None
+    loss: float | None = None
+    duplicates: int | None = None
+    jitter_s: float | None = None
+    latest_begin_s: float | None = None
+    retransmissions: int | None = None
+    errors: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -420,6 +496,7 @@ class RunResult:
     handover_stories: list[HandoverStory] = field(default_factory=list)
     allocation: list[AllocationPeriod] = field(default_factory=list)
     counter_checks: list[CounterCheck] = field(default_factory=list)
+    applications: list[ApplicationResult] = field(default_factory=list)
     chart: Chart | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     references_bps: dict[str, float] = field(default_factory=dict)

@@ -40,22 +40,32 @@ Path = tuple[Hop, ...]
 
 @dataclass(frozen=True)
 class Subflow:
-    """The path of one attachment's traffic to the server, and its rate on each trunk hop."""
+    """The path of one attachment's traffic to the server, and its rate on each trunk hop.
+
+    What comes back takes the same path backwards.
+    """
 
     attachment: Attachment
     path: Path
     rate_bps: float | None = None
     """Rate as solved; None where the policy allocates nothing."""
     queues: Mapping[tuple[str, str], QueueRate] = field(default_factory=dict)
-    """(datapath, port) of a trunk hop → rates of the subflow's queue there."""
+    """(datapath, port) of a trunk hop → rates of the subflow's queue there; of a hop backwards,
+    where that has a queue too, the datapath and port that it leaves by."""
+    down_bps: float | None = None
+    """Rate of what comes back, as solved; None where nothing is allocated to that."""
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """A decision for every attached subflow, with the solution behind it if there is one."""
+    """A decision for every attached subflow, with the solution behind it if there is one.
+
+    `down` is the solution of what comes from the server, where that was solved.
+    """
 
     subflows: tuple[Subflow, ...]
     solution: fdm.Solution | None = None
+    down: fdm.Solution | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,8 @@ class Situation:
         Trunk to capacity in bit/s, where it differs from the description.
     delays
         Trunk to propagation delay in seconds, where it differs from the description.
+    down_demands
+        User to rate in bit/s of what it wants from the server, as far as anybody wants anything.
     """
 
     network: ControlledNetwork
@@ -87,6 +99,7 @@ class Situation:
     demands: Mapping[str, float] = field(default_factory=dict)
     capacities: Mapping[Trunk, float] = field(default_factory=dict)
     delays: Mapping[Trunk, float] = field(default_factory=dict)
+    down_demands: Mapping[str, float] = field(default_factory=dict)
 
     def same_structure(self, other: Situation) -> bool:
         """Whether only demands, capacities and delays differ."""

@@ -179,12 +179,9 @@ def _remembered(
 ) -> frozenset[FlowEntry]:
     a = subflow.attachment
     owner = (a.user, a.datapath)
-    ids = tuple(
-        numbers[hop.datapath, hop.port][owner]
-        if (hop.datapath, hop.port) in subflow.queues
-        else None
-        for hop in subflow.path
-    )
+    ends = [(hop.datapath, hop.port) for hop in subflow.path]
+    ends += [hop.head for hop in subflow.path if hop.trunk is not None]
+    ids = tuple(numbers[end][owner] if end in subflow.queues else None for end in ends)
     key = (a, subflow.path, ids)
     if (known := memory.get(key)) is None:
         if len(memory) > 4 * len(network.attachments):
@@ -209,6 +206,8 @@ def _entries(
         if (hop.datapath, hop.port) in subflow.queues:
             queue_id = numbers[hop.datapath, hop.port][a.user, a.datapath]
             forwards = (("set_queue", queue_id), *forwards)
+        if into in subflow.queues:
+            backwards = (("set_queue", numbers[into][a.user, a.datapath]), *backwards)
         if position == 0:
             backwards = (("set_eth_dst", a.mac), *backwards)
         counted = cookie | COUNTED if position == 0 else cookie

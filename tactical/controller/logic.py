@@ -385,5 +385,14 @@ def _solve_record(trigger: str, allocation: Allocation, took_s: float) -> Record
                 }
                 for s in allocation.subflows
             ],
+            "down_flows": [
+                {
+                    "user": s.attachment.user,
+                    "via": s.attachment.datapath,
+                    "rate_bps": s.down_bps,
+                }
+                for s in allocation.subflows
+                if s.down_bps is not None
+            ],
         },
     )

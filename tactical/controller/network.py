@@ -91,10 +91,11 @@ class Server:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a user wants to send, on the wire (headers included)."""
+    """What a user wants to send, and to get from the server, on the wire (headers included)."""
 
     user: str
     rate_bps: float
+    down_bps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -355,6 +356,7 @@ def _quantities(network: ControlledNetwork) -> list[tuple[str, float, bool]]:
         found.append((f"trunks[{i}]: delay_s", t.delay_s, False))
     for i, d in enumerate(network.demands):
         found.append((f"demands[{i}]: rate_bps", d.rate_bps, False))
+        found.append((f"demands[{i}]: down_bps", d.down_bps, False))
     for f in dataclasses.fields(Settings):
         value = getattr(network.settings, f.name)
         if f.name != "signal_threshold_dbm" and not isinstance(value, bool | str):

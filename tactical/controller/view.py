@@ -249,6 +249,7 @@ class View:
             self._wanted_bps(network),
             {t: self.capacities[t.name] for t in network.trunks if t.name in self.capacities},
             {t: self.delays[t.name] for t in network.trunks if t.name in self.delays},
+            {d.user: d.down_bps for d in network.demands if d.down_bps > 0},
         )
 
     def _usable(self, datapath: str, port: str, network: ControlledNetwork) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fdm.active_queue import CoDel
 from scenarios import LinkState
 
-from .plan import HostInterface, Medium, Plan, Port
+from .plan import HostInterface, Medium, Plan, Port, Transfer
 
 OWNER = "external_ids:owner=tactical"
 """Marks our rows in the Open vSwitch database, which may hold rows of others."""
@@ -50,7 +50,7 @@ class Command:
 
 def node_commands(plan: Plan) -> list[Command]:
     """Settings of every station and of the host, before any address exists."""
-    congestion = {t.user: t.congestion_control for t in plan.transfers}
+    congestion = {t.name: t.congestion_control for t in plan.transfers}
     commands = []
     for node in (*plan.stations, plan.host.node):
         settings = [
@@ -329,25 +329,35 @@ def owned_rows(table: str) -> Command:
     return Command(argv)
 
 
-def transfer_command(plan: Plan, user: str, *, server: bool) -> Command:
-    """iperf3 on either side of a user's connection; under MPTCP through mptcpize(8)."""
-    transfer = next(t for t in plan.transfers if t.user == user)
+def transfer_command(plan: Plan, transfer: Transfer, *, server: bool) -> Command:
+    """iperf3 on either side of a transfer; under MPTCP through mptcpize(8)."""
     argv = ["mptcpize", "run"] if plan.multipath else []
     argv += ["iperf3", "--json", "--version4", "--port", str(transfer.port)]
     if server:
         return Command((*argv, "--server", "--one-off"), plan.host.node)
     argv += ["--client", plan.host.address, "--time", f"{transfer.duration_s:g}"]
     argv += ["--bitrate", str(transfer.rate_bps), "--length", str(transfer.block_bytes)]
+    if transfer.connections > 1:
+        argv += ["--parallel", str(transfer.connections)]
+    if transfer.reverse:
+        argv.append("--reverse")
+    if transfer.name != transfer.user:
+        argv += ["--congestion", transfer.congestion_control]
     argv += ["--dscp", str(DATA_DSCP)]
     if transfer.start_s > 0:
         argv = ["sh", "-c", f"sleep {transfer.start_s:g} && exec {shlex.join(argv)}"]
-    return Command(tuple(argv), user)
+    return Command(tuple(argv), transfer.user)
 
 
 def hold_commands(plan: Plan) -> list[Command]:
-    """Keep iperf3's control messages from the host until :func:`release_command`."""
+    """Keep control messages of iperf3's transfers to the host from it, until released."""
+    if plan.held_ports is None:
+        return []
+    first, last = plan.held_ports
+    ports = f"{first}-{last}" if last > first else str(first)
     # Only messages (PSH), not the handshakes of new subflows, which carry no mark either.
-    what = ("flower", "ip_proto", "tcp", "ip_tos", "0/0xfc", "tcp_flags", "0x08/0x08")
+    which = ("flower", "ip_proto", "tcp", "dst_port", ports)
+    what = (*which, "ip_tos", "0/0xfc", "tcp_flags", "0x08/0x08")
     drop = ("action", "drop")
     name, node = plan.host.name, plan.host.node
     return [
@@ -358,9 +368,12 @@ def hold_commands(plan: Plan) -> list[Command]:
     ]
 
 
-def release_command(plan: Plan) -> Command:
-    """Let iperf3's control messages pass again."""
-    return Command(("tc", "qdisc", "delete", "dev", plan.host.name, "ingress"), plan.host.node)
+def release_commands(plan: Plan) -> list[Command]:
+    """Let what :func:`hold_commands` holds pass again."""
+    if plan.held_ports is None:
+        return []
+    name = plan.host.name
+    return [Command(("tc", "qdisc", "delete", "dev", name, "ingress"), plan.host.node)]
 
 
 def received_packets_command(plan: Plan) -> Command:
@@ -369,9 +382,9 @@ def received_packets_command(plan: Plan) -> Command:
     return Command(("cat", counter), plan.host.node)
 
 
-def unacknowledged_command(plan: Plan, station: str) -> Command:
-    """List a station's open TCP connections to the host, with what is not acknowledged (ss(8))."""
-    return Command(("ss", "-tnH", "state", "established", "dst", plan.host.address), station)
+def unacknowledged_command(node: str) -> Command:
+    """List a node's open TCP connections, with what is not acknowledged (ss(8))."""
+    return Command(("ss", "-tnH", "state", "established"), node)
 
 
 def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:

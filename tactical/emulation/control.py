@@ -68,8 +68,8 @@ def controlled_network(plan: Plan, scenario: Scenario) -> description.Controlled
             ACCESS_RATE_BPS,
         ),
         demands=tuple(
-            description.Demand(t.user, t.rate_bps * scenario.header_overhead)
-            for t in plan.transfers
+            description.Demand(user, scenario.demand_bps(user), _down_bps(scenario, user))
+            for user in dict.fromkeys(each.user for each in scenario.traffic)
         ),
         mean_packet_bits=scenario.mean_packet_bits,
         delay_coefficient=scenario.kappa,
@@ -83,6 +83,11 @@ def controlled_network(plan: Plan, scenario: Scenario) -> description.Controlled
             queue_mode="work-conserving" if scenario.queue_discipline == "codel" else "overflow",
         ),
     )
+
+
+def _down_bps(scenario: Scenario, user: str) -> float:
+    """What comes from the host; acknowledgments alone are not worth queues."""
+    return scenario.demand_bps(user, "down") if scenario.offered_bps(user, "down") else 0.0
 
 
 class ControllerProcess:

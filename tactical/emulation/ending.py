@@ -5,6 +5,9 @@ the data connection at once, with whatever is still on the way.  Over paths of d
 that message overtakes data, and no transfer would ever be complete.  So the host does not take in
 messages of control connections from the middle of the traffic on, when they have none to send;
 once all data are acknowledged they pass again, and TCP has repeated the message meanwhile.
+
+Where the host sends, nothing is held: its iperf3 goes on sending until it hears of the end, and
+what is still on the way then is lost to the transfer.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import time
 from .commands import (
     hold_commands,
     received_packets_command,
-    release_command,
+    release_commands,
     unacknowledged_command,
 )
 from .events import EventLog
@@ -49,8 +52,8 @@ class Ending:
         Call it now and then while traffic flows.  A transfer that has not begun to send by then
         (its host is very slow) is waited for.
         """
-        transfers = self._network.plan.transfers
-        halfway_s = max(t.start_s + t.duration_s / 2 for t in transfers)
+        transfers = [t for t in self._network.plan.transfers if not t.reverse]
+        halfway_s = max((t.start_s + t.duration_s / 2 for t in transfers), default=0.0)
         if self._held or self._events.now_s < halfway_s:
             return
         if self._received() >= STARTED_PACKETS * len(transfers):
@@ -58,7 +61,7 @@ class Ending:
 
     def drain(self) -> None:
         """Wait until all data are acknowledged, then let control messages pass."""
-        if not self._held:
+        if not self._held and self._network.plan.held_ports is not None:
             self._hold()
             self._events.write(
                 "error",
@@ -81,7 +84,7 @@ class Ending:
                 self._network.plan.host.node,
                 message=f"data were still arriving {DRAIN_LIMIT_S:g} s after the traffic; cut off",
             )
-        self._network.run(release_command(self._network.plan))
+        self._network.run_all(release_commands(self._network.plan))
 
     def _hold(self) -> None:
         self._network.run_all(hold_commands(self._network.plan))
@@ -91,11 +94,12 @@ class Ending:
         return int(self._network.run(received_packets_command(self._network.plan)))
 
     def _unacknowledged(self) -> bool:
-        """Whether any station has data that the host has not acknowledged."""
+        """Whether anybody who sends has data that are not acknowledged."""
+        plan = self._network.plan
+        senders = (*plan.stations, plan.host.node) if plan.downwards else tuple(plan.stations)
         return any(
-            waiting_bytes(self._network.run(unacknowledged_command(self._network.plan, station)))
-            >= CONTROL_BYTES
-            for station in self._network.plan.stations
+            waiting_bytes(self._network.run(unacknowledged_command(node))) >= CONTROL_BYTES
+            for node in senders
         )
 
 

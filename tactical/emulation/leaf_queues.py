@@ -42,7 +42,7 @@ class LeafQueues:
             "solve", "queue_set", "assignment", "link_change"
         )
         self._links = {u.relay: (float(u.rate_bps), u.delay_s) for u in plan.uplinks}
-        self._flow_bps: dict[str, float] = {}
+        self._flow_bps: dict[tuple[str, str], float] = {}
         self._changed: list[dict[str, Any]] = []
         self._thread = threading.Thread(target=self._follow, name="leaf queues", daemon=True)
 
@@ -62,9 +62,10 @@ class LeafQueues:
         match record["kind"]:
             case "solve":
                 self._flow_bps = {}
-                for flow in data.get("path_flows", ()):
-                    via = flow["via"]
-                    self._flow_bps[via] = self._flow_bps.get(via, 0.0) + flow["rate_bps"]
+                for way in ("path_flows", "down_flows"):
+                    for flow in data.get(way, ()):
+                        link = (flow["via"], way)
+                        self._flow_bps[link] = self._flow_bps.get(link, 0.0) + flow["rate_bps"]
             case "link_change":
                 self._links[record["node"]] = (data["rate_bps"], data["delay_s"])
             case "queue_set":
@@ -84,9 +85,10 @@ class LeafQueues:
         uplink = next(u for u in self._plan.uplinks if name in (u.relay_port, u.shore_port))
         port = next(p for s in self._plan.switches for p in s.ports if p.name == name)
         rate_bps, delay_s = self._links[uplink.relay]
+        way = "path_flows" if name == uplink.relay_port else "down_flows"
         return codel(
             rate_bps,
-            self._flow_bps.get(uplink.relay, 0.0),
+            self._flow_bps.get((uplink.relay, way), 0.0),
             queue["max_bps"],
             2.0 * delay_s,
             packet_bits=self._scenario.mean_packet_bits,

@@ -23,7 +23,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from scenarios import PROTOCOLS, AccessPoint, Link, LinkState, Satellite, Scenario
+from scenarios import (
+    PROTOCOLS,
+    AccessPoint,
+    Application,
+    Link,
+    LinkState,
+    Satellite,
+    Scenario,
+    Traffic,
+)
 
 IFNAMSIZ = 15
 """Longest name of a Linux network interface (``IFNAMSIZ`` less the final NUL)."""
@@ -31,6 +40,7 @@ IFNAMSIZ = 15
 HOST_ADDRESS = "10.0.0.1"
 SHORE = "shore"
 IPERF3_PORT = 5201
+"""Of the first transfer; what else there is has the ports after it, see :attr:`Plan.held_ports`."""
 OPENFLOW_PORT = 6653
 
 
@@ -164,8 +174,9 @@ class Radio:
 
 @dataclass(frozen=True)
 class Transfer:
-    """One iperf3 connection from a station to the host."""
+    """One iperf3 test between a station and the host; `rate_bps` is that of each connection."""
 
+    name: str
     user: str
     port: int
     rate_bps: int
@@ -173,6 +184,18 @@ class Transfer:
     duration_s: float
     block_bytes: int
     congestion_control: str
+    reverse: bool = False
+    """Whether the host sends."""
+    connections: int = 1
+
+
+@dataclass(frozen=True)
+class PlannedApplication:
+    """An application between a station and the host, and the port that it uses there."""
+
+    name: str
+    port: int
+    application: Application
 
 
 @dataclass(frozen=True)
@@ -203,6 +226,7 @@ class Plan:
     radios: tuple[Radio, ...]
     uplinks: tuple[Uplink, ...]
     transfers: tuple[Transfer, ...]
+    applications: tuple[PlannedApplication, ...]
     duration_s: float
     snap_length_bytes: int
 
@@ -215,6 +239,40 @@ class Plan:
     def radio_count(self) -> int:
         """Radios of access points and stations together."""
         return len(self.radios) + sum(i.wireless for i in self.host_interfaces)
+
+    def transfer_of(self, user: str) -> Transfer | None:
+        """The transfer of `user` that is measured from captures, if there is one: the first
+        that is a single connection towards the host."""
+        return next((t for t in self.transfers if t.name == user), None)
+
+    @property
+    def held_ports(self) -> tuple[int, int] | None:
+        """First and last port of transfers towards the host, whose control messages are held."""
+        ports = [t.port for t in self.transfers if not t.reverse]
+        return (ports[0], ports[-1]) if ports else None
+
+    @property
+    def applications_at(self) -> dict[str, list[PlannedApplication]]:
+        """Applications by the node that runs their programs: the user's and the host."""
+        found: dict[str, list[PlannedApplication]] = {}
+        for each in self.applications:
+            found.setdefault(each.application.user, []).append(each)
+        return {**found, self.host.node: list(self.applications)} if found else {}
+
+    @property
+    def congestion_controls(self) -> frozenset[str]:
+        """Names of all that are used."""
+        names = [t.congestion_control for t in self.transfers]
+        return frozenset(
+            names + [each.application.congestion_control for each in self.applications]
+        )
+
+    @property
+    def downwards(self) -> bool:
+        """Whether the host sends data to anybody."""
+        return any(t.reverse for t in self.transfers) or any(
+            each.application.offered_bps("down") > 0 for each in self.applications
+        )
 
     def switch(self, name: str) -> Switch:
         """The switch called `name`."""
@@ -343,6 +401,7 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
         switches.append(Switch(relay.name, number, tuple(ports)))
     switches.append(Switch(SHORE, len(relays) + 1, tuple(shore_ports)))
 
+    transfers = _transfers(scenario)
     plan = Plan(
         protocol=protocol,
         stations=stations,
@@ -356,23 +415,58 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
             for port in next(s for s in switches if s.name == ap.name).ports[:1]
         ),
         uplinks=tuple(uplinks),
-        transfers=tuple(
-            Transfer(
-                user=traffic.user,
-                port=IPERF3_PORT + index,
-                rate_bps=int(traffic.rate_bps),
-                start_s=traffic.start_s,
-                duration_s=traffic.duration_s,
-                block_bytes=traffic.block_bytes,
-                congestion_control=traffic.congestion_control,
-            )
-            for index, traffic in enumerate(scenario.traffic)
-        ),
+        transfers=transfers,
+        applications=_applications(scenario, IPERF3_PORT + len(transfers)),
         duration_s=scenario.duration_s,
         snap_length_bytes=scenario.snap_length_bytes,
     )
     _check_names(plan)
     return plan
+
+
+def _transfers(scenario: Scenario) -> tuple[Transfer, ...]:
+    """Transfers in order of their ports: those towards the host first.
+
+    The one of a user that is measured from captures has the user's name.
+    """
+    bulk = [traffic for traffic in scenario.traffic if isinstance(traffic, Traffic)]
+    bulk.sort(key=lambda traffic: traffic.direction == "down")
+    names: list[str] = []
+    for traffic in bulk:
+        name = traffic.user
+        if traffic.direction == "down" or traffic.connections > 1 or name in names:
+            name = f"{traffic.user}-bulk-{traffic.direction}"
+        number = sum(each.partition(".")[0] == name for each in names) + 1
+        names.append(f"{name}.{number}" if number > 1 else name)
+    return tuple(
+        Transfer(
+            name=name,
+            user=traffic.user,
+            port=IPERF3_PORT + index,
+            rate_bps=int(traffic.rate_bps),
+            start_s=traffic.start_s,
+            duration_s=traffic.duration_s,
+            block_bytes=traffic.block_bytes,
+            congestion_control=traffic.congestion_control,
+            reverse=traffic.direction == "down",
+            connections=traffic.connections,
+        )
+        for index, (name, traffic) in enumerate(zip(names, bulk, strict=True))
+    )
+
+
+def _applications(scenario: Scenario, first_port: int) -> tuple[PlannedApplication, ...]:
+    """Applications, named by user, kind and direction; from the second on with a number."""
+    applications = [each for each in scenario.traffic if isinstance(each, Application)]
+    names = [f"{each.user}-{each.kind}-{each.direction}" for each in applications]
+    return tuple(
+        PlannedApplication(
+            f"{name}.{number}" if (number := names[: index + 1].count(name)) > 1 else name,
+            first_port + index,
+            application,
+        )
+        for index, (name, application) in enumerate(zip(names, applications, strict=True))
+    )
 
 
 def _station_interfaces(scenario: Scenario, protocol: str, index: int) -> tuple[HostInterface, ...]:

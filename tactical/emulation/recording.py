@@ -41,7 +41,13 @@ def expected_bytes(plan: Plan) -> int:
     host.
     """
     kept = plan.snap_length_bytes + _BLOCK_BYTES
-    packets = sum(t.rate_bps * t.duration_s / (8 * _SEGMENT_BYTES) for t in plan.transfers)
+    packets = sum(
+        t.rate_bps * t.connections * t.duration_s / (8 * _SEGMENT_BYTES) for t in plan.transfers
+    )
+    for application in (each.application for each in plan.applications):
+        offered_bps = sum(map(application.offered_bps, ("up", "down")))
+        packet_bytes = min(application.packet_bytes() or _SEGMENT_BYTES, _SEGMENT_BYTES)
+        packets += offered_bps * application.duration_s / (8 * packet_bytes)
     places = 3 if plan.radios else 2
     return int(_SAFETY * packets * 2 * places * kept)
 

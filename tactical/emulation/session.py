@@ -24,6 +24,7 @@ from scenarios import Scenario
 
 from ..host.process import CommandError
 from . import staging
+from .applications import programs
 from .congestion import congestion_controls
 from .control import controller
 from .counters import BacklogSampler, Counters
@@ -66,7 +67,7 @@ def _run_all(run_dirs: Sequence[Path], homes: Mapping[Path, Path] | None = None)
         with ExitStack() as stack:
             switching = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
             stack.enter_context(simulated_radios(radios))
-            names = {t.congestion_control for _, _, plan in prepared for t in plan.transfers}
+            names = {name for _, _, plan in prepared for name in plan.congestion_controls}
             stack.enter_context(congestion_controls(names))
             for run_dir, scenario, plan in prepared:
                 tell = staging.told_at_once(run_dir.name) if homes else None
@@ -135,14 +136,16 @@ def _emulate(
         control.wait_until_deployed()
         recording = stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(iperf3(network, run_dir, "server"))
+        applications = stack.enter_context(programs(network, run_dir))
         counters = Counters(network)
         events.start()
         epoch_s = time.time()
+        applications.begin(time.monotonic() - events.now_s)
         sending = stack.enter_context(iperf3(network, run_dir, "client"))
         events.write("state", "run", state="running", epoch_s=epoch_s)
         ending = Ending(network, events)
 
-        lasting = (*switching.processes, *network.processes, *recording)
+        lasting = (*switching.processes, *network.processes, *recording, *applications.processes)
         outage = ControllerOutage(scenario.outage_s, control, events)
 
         def check() -> None:
@@ -159,6 +162,7 @@ def _emulate(
             movement.follow(check)
             ending.drain()
         events.write("state", "run", state="collecting")
+        applications.end()
         _finish(sending, listening, run_dir, events)
         write_environment(network, run_dir)
         # As late as can be: the recorders stop next, and both are compared.

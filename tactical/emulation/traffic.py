@@ -1,4 +1,4 @@
-"""iperf3 on both sides of every user's connection."""
+"""iperf3 on both sides of every bulk transfer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .processes import EmulationError, Process
 
 @contextmanager
 def iperf3(network: Network, run_dir: Path, side: str) -> Iterator[dict[str, Process]]:
-    """The servers or the clients of all transfers, by user; those still running are stopped.
+    """The servers or the clients of all transfers, by name; those still running are stopped.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ def iperf3(network: Network, run_dir: Path, side: str) -> Iterator[dict[str, Pro
     with ExitStack() as stack:
         started: dict[str, Process] = {}
         for transfer in network.plan.transfers:
-            user = transfer.user
+            name = transfer.name
             process = network.start(
-                transfer_command(network.plan, user, server=side == "server"),
-                run_dir / "logs" / f"iperf3-{user}-{side}.log",
-                _output(run_dir, user, side),
+                transfer_command(network.plan, transfer, server=side == "server"),
+                run_dir / "logs" / f"iperf3-{name}-{side}.log",
+                _output(run_dir, name, side),
             )
             stack.callback(process.stop)
-            started[user] = process
+            started[name] = process
         yield started
 
 
@@ -47,11 +47,11 @@ def check_clients(
         If one has ended before its time, or failed, with what iperf3 says about it.
     """
     for transfer in plan.transfers:
-        status = clients[transfer.user].status
+        status = clients[transfer.name].status
         if status is None:
             continue
         early = run_time_s < transfer.start_s + transfer.duration_s
-        reason = reported_error(run_dir, transfer.user)
+        reason = reported_error(run_dir, transfer.name)
         if early or status or reason:
             raise EmulationError(
                 f"the traffic of {transfer.user} ended after {run_time_s:.1f} s: "
@@ -59,11 +59,11 @@ def check_clients(
             )
 
 
-def reported_error(run_dir: Path, user: str) -> str | None:
+def reported_error(run_dir: Path, name: str) -> str | None:
     """The error in iperf3's own output; its exit status is 0 even then."""
     for side in ("client", "server"):
         try:
-            document = json.loads(_output(run_dir, user, side).read_text())
+            document = json.loads(_output(run_dir, name, side).read_text())
         except (OSError, ValueError):
             continue
         if "error" in document:
@@ -71,5 +71,5 @@ def reported_error(run_dir: Path, user: str) -> str | None:
     return None
 
 
-def _output(run_dir: Path, user: str, side: str) -> Path:
-    return run_dir / "traffic" / f"{user}-{side}.json"
+def _output(run_dir: Path, name: str, side: str) -> Path:
+    return run_dir / "traffic" / f"{name}-{side}.json"

@@ -88,7 +88,7 @@ def test_single_path_has_no_endpoints_rules_or_limits() -> None:
     assert not any("mptcp limits" in str(c) for c in commands.node_commands(plan))
     interface = plan.stations["ship1"][0]
     assert not any("ip rule" in str(c) for c in commands.interface_up(plan, interface))
-    assert "mptcpize" not in commands.transfer_command(plan, "ship1", server=False).argv
+    assert "mptcpize" not in commands.transfer_command(plan, plan.transfers[0], server=False).argv
 
 
 def two_access_points(protocol: str) -> Plan:
@@ -170,10 +170,24 @@ def test_offloads_are_off_wherever_packets_are_counted() -> None:
 def test_held_control_messages_are_told_from_data_by_their_mark() -> None:
     plan = plan_of("fdm")
     assert ("--dscp", str(commands.DATA_DSCP)) == tuple(
-        commands.transfer_command(plan, "ship1", server=False).argv[-2:]
+        commands.transfer_command(plan, plan.transfers[0], server=False).argv[-2:]
     )
     assert commands.DATA_DSCP != 0
     assert any(
-        "ip_tos 0/0xfc tcp_flags 0x08/0x08 action drop" in str(c)
+        "dst_port 5201-5202 ip_tos 0/0xfc tcp_flags 0x08/0x08 action drop" in str(c)
         for c in commands.hold_commands(plan)
     )
+
+
+@pytest.mark.parametrize(("direction", "held"), [("up", "5201-5202"), ("both", "5201-5202")])
+def test_control_messages_of_transfers_to_the_host_are_held(direction: str, held: str) -> None:
+    plan = plan_of("mptcp", f"traffic.direction={direction}")
+    assert f"dst_port {held} " in str(commands.hold_commands(plan)[1])
+
+
+def test_nothing_is_held_where_the_host_sends() -> None:
+    """Its iperf3 goes on until it hears of the end, so what it waits for must get through."""
+    plan = plan_of("mptcp", "traffic.direction=down", "traffic.connections=3")
+    assert commands.hold_commands(plan) == commands.release_commands(plan) == []
+    line = " ".join(commands.transfer_command(plan, plan.transfers[0], server=False).argv)
+    assert "--parallel 3 --reverse --congestion cubic" in line

@@ -34,6 +34,25 @@ def test_the_target_follows_the_flows_of_the_last_solve(tmp_path):
     assert leaf.limit_packets == scenario.access_points[0].backhaul.buffer_packets
 
 
+def test_each_end_of_a_link_has_the_target_of_its_own_direction(tmp_path):
+    scenario = scenarios.load("direct-move").build(seed=0)
+    plan = make_plan(scenario, "fdm")
+    uplink = next(each for each in plan.uplinks if each.relay == "uav")
+    up, down = (
+        [{"user": "ship1", "via": "uav", "rate_bps": rate_bps}] for rate_bps in (100e3, 700e3)
+    )
+    queue = {"queue_id": 2, "min_bps": 100_000, "max_bps": 1_000_000}
+    with EventLog(tmp_path) as log:
+        queues = LeafQueues(plan, scenario, log)
+        queues.take({"kind": "solve", "data": {"path_flows": up, "down_flows": down}})
+        for port in (uplink.relay_port, uplink.shore_port):
+            queues.take({"kind": "queue_set", "data": {**queue, "port": port}})
+        leaves = queues.take({"kind": "assignment", "data": {}})
+    # 12000 bit / (1 Mbit/s - flow); at 100 kbit/s one packet at the queue's own rate is longer.
+    assert leaves[uplink.relay_port, 2].target_s == pytest.approx(12000 / 900e3, rel=0.02)
+    assert leaves[uplink.shore_port, 2].target_s == pytest.approx(12000 / 300e3, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("said", "expected"),
     [

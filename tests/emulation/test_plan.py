@@ -1,6 +1,7 @@
 """The plan is the network on paper: what it says must be consistent before anything is built."""
 
 import dataclasses
+import json
 from itertools import chain
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 import mobility
 import scenarios
+from tactical.applications.description import Description
+from tactical.emulation.applications import description
 from tactical.emulation.plan import Plan, PlanError, make_plan
 
 PROTOCOLS = st.sampled_from(scenarios.PROTOCOLS)
@@ -117,3 +120,54 @@ def test_scenario_without_a_satellite_is_refused() -> None:
     without = dataclasses.replace(direct_move(), satellites=())
     with pytest.raises(PlanError, match="satellites"):
         make_plan(without, "fdm")
+
+
+@given(
+    st.sampled_from(["bulk", "constant", "on-off", "messages", "files", "requests"]),
+    st.sampled_from(["up", "down", "both"]),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.sampled_from([0, 64000]),
+)
+def test_traffic_has_names_and_ports_of_its_own_and_only_what_is_meant_is_held(
+    kind: str, direction: str, connections: int, ships: int, datagrams_bps: int
+) -> None:
+    plan = make_plan(
+        direct_move(
+            f"traffic.kind={kind}",
+            f"traffic.direction={direction}",
+            f"traffic.connections={connections}",
+            f"traffic.datagrams_bps={datagrams_bps}",
+            f"ships.count={ships}",
+        ),
+        "mptcp",
+    )
+    everything = [*plan.transfers, *plan.applications]
+    assert len({each.name for each in everything}) == len(everything) > 0
+    assert len({each.port for each in everything}) == len(everything)
+    first, last = plan.held_ports or (0, 0)
+    held = {each.name for each in everything if first <= each.port <= last}
+    assert held == {each.name for each in plan.transfers if not each.reverse}
+    followed = [plan.transfer_of(user) for user in plan.stations]
+    single = kind == "bulk" and direction != "down" and connections == 1
+    assert [each is not None for each in followed] == [single] * ships
+    assert plan.downwards == (direction != "up" or kind == "requests")
+
+
+def test_two_transfers_of_a_user_are_told_apart() -> None:
+    scenario = direct_move("ships.count=1")
+    plan = make_plan(dataclasses.replace(scenario, traffic=scenario.traffic * 3), "sptcp")
+    assert [each.name for each in plan.transfers] == ["ship1", "ship1-bulk-up", "ship1-bulk-up.2"]
+    assert plan.transfer_of("ship1") == plan.transfers[0]
+
+
+def test_both_ends_of_an_application_are_told_the_same_schedule() -> None:
+    plan = make_plan(direct_move("traffic.kind=files", "traffic.direction=both"), "fdm")
+    for planned in plan.applications:
+        told = description(plan, planned)
+        assert Description(**json.loads(json.dumps(told.to_json()))) == told
+        assert (tuple(told.at_s), tuple(told.size_bytes)) == planned.application.schedule()
+        assert told.transport == "mptcp"
+        assert told.station in {each.address for each in plan.stations[planned.application.user]}
+    assert list(plan.applications_at) == ["ship1", "ship2", "host"]
+    assert len(plan.applications_at["host"]) == 4

@@ -32,7 +32,6 @@ def test_the_longest_name_makes_a_name_that_linux_takes():
         ({"host": "ship1"}, "two nodes are 'ship1'"),
         ({"stations": ()}, "must hold at least one station"),
         ({"satellites": (), "access_points": ()}, "no other access"),
-        ({"traffic": (FLOW, FLOW)}, "'ship1' sends twice"),
         ({"traffic": (dataclasses.replace(FLOW, user="ship9"),)}, "'ship9' is none"),
         ({"traffic": (dataclasses.replace(FLOW, host="shore"),)}, "must be the host 'host'"),
         ({"traffic": (dataclasses.replace(FLOW, start_s=1.0),)}, "sends until 101 s"),

@@ -44,24 +44,12 @@ class FlowDeviation(Policy):
     uses_queues = True
 
     def allocate(self, situation: Situation) -> Allocation:
-        """Solve, then read each subflow's path and rate from the path flows."""
-        problem = routing_problem(situation)
-        optimal = Allocation(())
-        if problem.demands:
-            solution = fdm.solve(
-                problem.network,
-                problem.demands,
-                delay=problem.delay,
-                gap=_GAP if len(problem.demands) <= _MANY else _GAP_OF_MANY,
-            )
-            solution = fdm.limit_paths(
-                problem.network,
-                problem.demands,
-                solution,
-                problem.delay,
-                most=situation.network.settings.paths_per_user,
-            )
-            optimal = _read(situation, problem, _one_path_each(problem, solution))
+        """Solve, then read each subflow's path and rate from the path flows.
+
+        Both directions of a trunk have the same rate and delay, and no link is shared by both. So
+        what the server sends is a problem of its own, with the same network seen backwards.
+        """
+        optimal = _solved(situation)
         used = {subflow.attachment for subflow in optimal.subflows}
         # A sender knows nothing of the optimum: it goes on using a path that it has, and what waits
         # there keeps all that came after it waiting at the receiver.
@@ -71,21 +59,74 @@ class FlowDeviation(Policy):
             for a, p in situation.shortest_paths.items()
             if a not in used
         ]
-        return Allocation((*optimal.subflows, *unused), optimal.solution)
+        subflows = (*optimal.subflows, *unused)
+        if not situation.down_demands:
+            return Allocation(subflows, optimal.solution)
+        down = _solved(_backwards(situation))
+        rates = {subflow.attachment: subflow for subflow in down.subflows}
+        return Allocation(
+            tuple(_both_ways(subflow, rates.get(subflow.attachment)) for subflow in subflows),
+            optimal.solution,
+            down.solution,
+        )
 
     def keeps(self, situation: Situation, allocation: Allocation, since_s: float) -> bool:
         """Whether it still fits, and is within the relative gap or young."""
-        if allocation.solution is None:
-            return not any(situation.demands.values())
-        problem, settings = routing_problem(situation), situation.network.settings
-        verdict = judge_deployed(
-            problem.network, problem.demands, allocation.solution, problem.delay
+        return _keeps(situation, allocation.solution, since_s) and _keeps(
+            _backwards(situation), allocation.down, since_s
         )
-        if verdict.fits and _moved(problem, allocation.solution, settings.demand_threshold):
-            verdict = verdict._replace(relative_gap=math.inf)
-        return not redeploy(
-            verdict, epsilon=settings.relative_gap, since_s=since_s, dwell_s=settings.dwell_s
-        )
+
+
+def _backwards(situation: Situation) -> Situation:
+    """The same for what comes from the server, as if it went there."""
+    return replace(situation, demands=situation.down_demands, down_demands={})
+
+
+def _solved(situation: Situation) -> Allocation:
+    """The subflows that the optimum uses."""
+    problem = routing_problem(situation)
+    if not problem.demands:
+        return Allocation(())
+    solution = fdm.solve(
+        problem.network,
+        problem.demands,
+        delay=problem.delay,
+        gap=_GAP if len(problem.demands) <= _MANY else _GAP_OF_MANY,
+    )
+    solution = fdm.limit_paths(
+        problem.network,
+        problem.demands,
+        solution,
+        problem.delay,
+        most=situation.network.settings.paths_per_user,
+    )
+    return _read(situation, problem, _one_path_each(problem, solution))
+
+
+def _both_ways(subflow: Subflow, down: Subflow | None) -> Subflow:
+    """A subflow with queues for what comes back: at the other ends of its trunks.
+
+    What is not in the optimum (`down` is None, or goes by another path) takes what others leave.
+    """
+    queues = dict(subflow.queues)
+    for hop in subflow.path:
+        if hop.trunk is not None:
+            leftover = QueueRate(0, max(TRICKLE_BPS, math.floor(hop.trunk.rate_bps)))
+            rates = {} if down is None else down.queues
+            queues[hop.head] = rates.get((hop.datapath, hop.port), leftover)
+    return replace(subflow, queues=queues, down_bps=0.0 if down is None else down.rate_bps)
+
+
+def _keeps(situation: Situation, solution: fdm.Solution | None, since_s: float) -> bool:
+    if solution is None:
+        return not any(situation.demands.values())
+    problem, settings = routing_problem(situation), situation.network.settings
+    verdict = judge_deployed(problem.network, problem.demands, solution, problem.delay)
+    if verdict.fits and _moved(problem, solution, settings.demand_threshold):
+        verdict = verdict._replace(relative_gap=math.inf)
+    return not redeploy(
+        verdict, epsilon=settings.relative_gap, since_s=since_s, dwell_s=settings.dwell_s
+    )
 
 
 def _moved(problem: RoutingProblem, solution: fdm.Solution, threshold: float) -> bool:

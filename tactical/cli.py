@@ -10,6 +10,7 @@ Exit status: 0 all is well, 1 a run or its analysis failed, 2 what was asked for
 import argparse
 import importlib
 import importlib.metadata
+import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -75,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
+    # It tells at length of a home directory that it cannot write to, and does without.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     with streams.prepared() as output:
         ended: SystemExit | None = None
         try:

@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ..host.process import CommandError
@@ -254,26 +253,12 @@ class BacklogSampler:
             if port.rate_bps is not None
         }
         self._events = events
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True, name="backlog sampler")
         self._written: dict[tuple[str, int], Qdisc] = {}
 
-    def __enter__(self) -> BacklogSampler:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._over.set()
-        self._thread.join(5.0)
-
-    def _sample(self) -> None:
+    def sample(self, over: threading.Event) -> None:
+        """Look at the queues until `over` is set."""
         names: dict[int, str] = {}
-        while not self._over.wait(BACKLOG_PERIOD_S):
+        while not over.wait(BACKLOG_PERIOD_S):
             moment = time.monotonic()
             try:
                 names = names or {socket.if_nametoindex(port): port for port in self._datapaths}

@@ -8,7 +8,6 @@ import platform
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 
 from ..host.process import CommandError, run
 from .commands import Command
@@ -95,47 +94,27 @@ def _cpu_model() -> str:
     return "unknown"
 
 
-class HostSampler:
-    """Writes ``host.jsonl`` once a second: share of CPU in use, load, lateness of its own timer."""
-
-    def __init__(self, run_dir: Path) -> None:
-        self._file = run_dir / "host.jsonl"
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True, name="host sampler")
-
-    def __enter__(self) -> HostSampler:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._over.set()
-        self._thread.join(5.0)
-
-    def _sample(self) -> None:
-        due = time.monotonic()
-        idle, total = _cpu_times()
-        with self._file.open("a") as stream:
-            while True:
-                due += SAMPLE_PERIOD_S
-                if self._over.wait(max(0.0, due - time.monotonic())):
-                    return
-                now = time.monotonic()
-                idle_before, total_before = idle, total
-                idle, total = _cpu_times()
-                busy = 1.0 - (idle - idle_before) / max(1, total - total_before)
-                sample = {
-                    "t_mono_s": round(now, 6),
-                    "cpu_busy": round(busy, 4),
-                    "load": os.getloadavg()[0],
-                    "timer_late_s": round(now - due, 6),
-                }
-                stream.write(json.dumps(sample) + "\n")
-                stream.flush()
+def sample_host(file: Path, over: threading.Event) -> None:
+    """Write a line a second: share of CPU in use, load, lateness of the timer itself."""
+    due = time.monotonic()
+    idle, total = _cpu_times()
+    with file.open("a") as stream:
+        while True:
+            due += SAMPLE_PERIOD_S
+            if over.wait(max(0.0, due - time.monotonic())):
+                return
+            now = time.monotonic()
+            idle_before, total_before = idle, total
+            idle, total = _cpu_times()
+            busy = 1.0 - (idle - idle_before) / max(1, total - total_before)
+            sample = {
+                "t_mono_s": round(now, 6),
+                "cpu_busy": round(busy, 4),
+                "load": os.getloadavg()[0],
+                "timer_late_s": round(now - due, 6),
+            }
+            stream.write(json.dumps(sample) + "\n")
+            stream.flush()
 
 
 def _cpu_times() -> tuple[int, int]:

@@ -17,6 +17,7 @@ import tomllib
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import scenarios
@@ -29,7 +30,7 @@ from .congestion import congestion_controls
 from .control import controller
 from .counters import BacklogSampler, Counters
 from .ending import Ending
-from .environment import HostSampler, write_environment
+from .environment import sample_host, write_environment
 from .events import EventLog
 from .leaf_queues import LeafQueues
 from .movement import Movement
@@ -40,6 +41,7 @@ from .plan import Plan, make_plan
 from .processes import EmulationError, Process
 from .radios import simulated_radios
 from .recording import recorders
+from .sampling import sampling
 from .traffic import check_clients, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
@@ -158,7 +160,10 @@ def _emulate(
             check_clients(plan, sending, run_dir, events.now_s)
             ending.prepare()
 
-        with HostSampler(run_dir), BacklogSampler(plan, events):
+        with (
+            sampling("host sampler", partial(sample_host, run_dir / "host.jsonl")),
+            sampling("backlog sampler", BacklogSampler(plan, events).sample),
+        ):
             movement.follow(check)
             ending.drain()
         events.write("state", "run", state="collecting")

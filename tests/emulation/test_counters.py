@@ -117,8 +117,11 @@ import scenarios
 from tactical.emulation.counters import BacklogSampler
 from tactical.emulation.events import EventLog
 from tactical.emulation.plan import make_plan
+from tactical.emulation.sampling import sampling
 plan = make_plan(scenarios.load('direct-move').build(1), 'fdm')
-with EventLog(pathlib.Path(sys.argv[1])) as events, BacklogSampler(plan, events):
+with EventLog(pathlib.Path(sys.argv[1])) as events, sampling(
+    'backlog sampler', BacklogSampler(plan, events).sample
+):
     time.sleep(0.8)
     ping = ('ping', '-c', '5', '-i', '0.01', '-W', '0.01', '-s', '1000', '10.9.9.2')
     subprocess.run(ping, capture_output=True)

@@ -25,13 +25,17 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the file cannot take the place.
+        If the file cannot be written or take the place; it names `path`.
     """
     target = Path(os.path.realpath(path))
     fresh = target.with_name(f".{uuid.uuid4().hex}.part")
     try:
         yield fresh
         fresh.replace(target)
+    except OSError as error:
+        if str(error.filename) == str(fresh):
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
         fresh.unlink(missing_ok=True)
 

@@ -64,6 +64,8 @@ def run(options: argparse.Namespace) -> int:
                 tell("reading results", number / len(run_dirs))
                 results.append(load(path))
         found = compare(results, confidence=options.confidence)
+    except OSError as error:
+        raise Refused(f"{error.filename or 'a run'} cannot be read: {error.strerror}") from error
     except (RunDirectoryError, ValueError) as error:
         raise Refused(str(error)) from error
     if options.report is not None:

@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 from analysis import RunResult, analyse, collect, report, table, write
+from analysis.replacing import write_text
 
 DEEP = "[" * 100_000
 NESTED = '{"a":' * 500 + "1" + "}" * 500
@@ -109,3 +110,12 @@ def test_an_interrupted_write_leaves_the_earlier_file(copy, monkeypatch):
         write(copy)
     assert (copy / "result.json").read_bytes() == before
     assert not list(copy.glob(".*.part"))
+
+
+@pytest.mark.parametrize("place", ["absent/page.html", "directory"])
+def test_what_cannot_be_written_is_named_as_it_was_asked_for(tmp_path: Path, place: str) -> None:
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(OSError, match=r"directory") as problem:
+        write_text(tmp_path / place, "text")
+    assert problem.value.filename == str(tmp_path / place)
+    assert [path.name for path in tmp_path.iterdir()] == ["directory"]

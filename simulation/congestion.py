@@ -61,18 +61,25 @@ def increase(algorithm: int, r: int, first: int, last: int, windows: Any, now_s:
 
 def decrease(algorithm: int, r: int, first: int, last: int, windows: Any) -> float:
     """Return the window of a subflow after a loss, and note the loss where it is remembered."""
-    w: float = windows[r].w
     windows[r].between = windows[r].since
     windows[r].since = 0.0
-    if algorithm == COUPLED:
-        smaller = w - 0.5 * total(first, last, windows)
-    elif algorithm == BALIA:
-        smaller = w - 0.5 * w * min(lead(r, first, last, windows), 1.5)
-    elif algorithm == CUBIC:
-        smaller = cubic_loss(r, windows)
-    else:
-        smaller = 0.5 * w
+    w: float = windows[r].w
+    smaller = (
+        cubic_loss(r, windows)
+        if algorithm == CUBIC
+        else w - cut(algorithm, r, first, last, windows)
+    )
     return max(smaller, 1.0)
+
+
+def cut(algorithm: int, r: int, first: int, last: int, windows: Any) -> float:
+    """Return what a loss takes off a window; the window may not go below one packet."""
+    w: float = windows[r].w
+    if algorithm == COUPLED:
+        return 0.5 * total(first, last, windows)
+    if algorithm == BALIA:
+        return 0.5 * w * min(lead(r, first, last, windows), 1.5)
+    return 0.5 * w
 
 
 def total(first: int, last: int, windows: Any) -> float:

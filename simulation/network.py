@@ -22,8 +22,11 @@ class Link:
     loss : float
         Probability that a packet is lost at random.
     early_drop_packets : int
-        In so many last places of the buffer every tenth packet is dropped at random, which keeps
-        flows from marching in step.
+        In so many last places of the buffer packets are dropped at random, which keeps flows from
+        marching in step. With the whole buffer this is RED (S. Floyd, V. Jacobson, IEEE/ACM ToN
+        1 (4), 1993) on the length of the queue at that moment.
+    early_drop_probability : float
+        In the last place; in the others less, in proportion.
 
     Raises
     ------
@@ -36,6 +39,7 @@ class Link:
     buffer_packets: int | None = None
     loss: float = 0.0
     early_drop_packets: int = 0
+    early_drop_probability: float = 0.1
 
     def __post_init__(self) -> None:
         _check("rate_bps", self.rate_bps, self.rate_bps > 0.0, "more than 0 bit/s")
@@ -47,6 +51,8 @@ class Link:
         _check("loss", self.loss, 0.0 <= self.loss <= 1.0, "a probability")
         early = self.early_drop_packets
         _check("early_drop_packets", early, 0 <= early <= (buffer or 0), "part of the buffer")
+        drop = self.early_drop_probability
+        _check("early_drop_probability", drop, 0.0 <= drop <= 1.0, "a probability")
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,6 @@ from typing import Any
 from simulation.draws import uniform
 from simulation.heaps import sift_up
 
-EARLY_DROP = 0.1
-"""Probability of a drop in the last places of a buffer, as in the paper authors' simulator."""
-
 RING_FULL = 1
 
 
@@ -51,9 +48,12 @@ def enqueue(
             waiting += 1
         link.waiting = waiting
         queued = tail - waiting
-        if queued >= link.buffer or (queued >= link.early and uniform(clock) < EARLY_DROP):
-            link.dropped += 1
-            return
+        if queued >= link.early:
+            # The place that it would take among those where drops are early, from 1.
+            place = queued - link.early + 1
+            if queued >= link.buffer or uniform(clock) < link.early_drop * place:
+                link.dropped += 1
+                return
     on_link = tail - head
     if on_link > link.mask:
         clock.fault = RING_FULL

@@ -174,6 +174,8 @@ class Simulation:
             record["delay_s"], record["loss"] = link.delay_s, link.loss
             buffer = -1 if link.buffer_packets is None else link.buffer_packets
             record["buffer"], record["early"] = buffer, buffer - link.early_drop_packets
+            places = max(link.early_drop_packets, 1)
+            record["early_drop"] = link.early_drop_probability / places
             record["ring"], record["mask"] = begin, size - 1
             begin += size
         self._ring = state.zeros(state.PACKET, begin)

@@ -43,6 +43,7 @@ LINK = np.dtype(
         ("mask", I64),  # size of the ring − 1
         ("buffer", I64),  # packets, with the one being sent; −1: no limit
         ("early", I64),  # from so many on, some are dropped
+        ("early_drop", F64),  # so many of them, for each packet beyond
         ("loss", F64),
         ("lost", I64),
         ("dropped", I64),

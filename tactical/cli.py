@@ -37,6 +37,7 @@ COMMANDS = (
     "compare",
     "inspect",
     "solve",
+    "simulate",
     "controller",
 )
 

@@ -1,4 +1,4 @@
-"""What people see who wait for a solve: nothing for two seconds, then how far it has come."""
+"""What people see who wait for a solve or the like: nothing for two seconds, then how far it is."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm
     callable
         To be given to `fdm.solve` as its `progress`.
     """
-    stream = Tolerant(sys.stderr)
-    over = threading.Event()
     latest: list[fdm.Progress] = []
     begun_s = time.monotonic()
 
@@ -51,6 +49,24 @@ def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm
             if (gap := latest[-1].relative_gap) < float("inf"):
                 told += f", relative gap {gap:.1e}"
         return told
+
+    with telling(said, patience_s):
+        yield latest.append
+
+
+@contextmanager
+def telling(said: Callable[[], str], patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Tell on standard error what `said` returns, if this lasts longer than `patience_s`.
+
+    Parameters
+    ----------
+    said : callable
+        What is going on now; called in another thread.
+    patience_s : float
+        Seconds of silence.
+    """
+    stream = Tolerant(sys.stderr)
+    over = threading.Event()
 
     def tell() -> None:
         if over.wait(patience_s):
@@ -67,7 +83,7 @@ def waiting(what: str, patience_s: float = PATIENCE_S) -> Iterator[Callable[[fdm
     teller = threading.Thread(target=tell, daemon=True, name="waiting")
     teller.start()
     try:
-        yield latest.append
+        yield
     finally:
         over.set()
         teller.join()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from analysis.replacing import write_text
 from analysis.run.applications import (
     applications,
@@ -46,7 +48,7 @@ from analysis.run.result import (
     UserResult,
 )
 from analysis.run.story import Timeline, link_changes, stories
-from captures import Capture, connections, merge, read
+from captures import Capture, connections, merge, one_way_delays, read
 
 _CLOCK_TOLERANCE_S = 1e-3
 _LONGEST_RUN_S = 86_400.0
@@ -104,7 +106,7 @@ def analyse(run_directory: str | Path) -> RunResult:
     served = applications(files)
     for name, (user, sender) in senders.items():
         if not user.port:
-            users[name] = _served(name, served)
+            users[name] = _served(name, served, host, sender)
             continue
         users[name], timeline = measure_user(user, host, sender, around, transfers)
         if timeline is not None:
@@ -293,8 +295,17 @@ def _user(name: str, described: JsonObject, traffic: dict[str, JsonObject]) -> U
     )
 
 
-def _served(name: str, served: Sequence[ApplicationResult]) -> UserResult:
+def _served(
+    name: str,
+    served: Sequence[ApplicationResult],
+    host: Recorded | None,
+    sender: Recorded | None,
+) -> UserResult:
     """A user without a bulk transfer to the host."""
+    delays = np.zeros(0)
+    if host is not None and sender is not None:
+        # What came from the host was there earlier.
+        delays = np.abs(one_way_delays(sender.packets, host.packets).delay_s)
     mine = [each for each in served if each.user == name]
     incomplete = unfinished(mine)
     return UserResult(
@@ -302,10 +313,14 @@ def _served(name: str, served: Sequence[ApplicationResult]) -> UserResult:
         data_bytes=sum(each.received_bytes or 0 for each in mine),
         longest_interruption_s=None,
         interruptions=[],
-        mean_packet_delay_s=None,
-        p95_packet_delay_s=None,
+        mean_packet_delay_s=float(delays.mean()) if len(delays) else None,
+        p95_packet_delay_s=float(np.percentile(delays, 95)) if len(delays) else None,
         throughput_cov=None,
         subflows=[],
+        matched_packets=len(delays),
+        delay_quantiles_s=np.quantile(delays, np.linspace(0, 1, 101)).tolist()
+        if len(delays)
+        else [],
         offered_bps=sum(each.offered_bps or 0.0 for each in mine),
         completed=incomplete is None,
         incomplete=incomplete,

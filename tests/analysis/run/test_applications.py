@@ -211,3 +211,19 @@ def test_table_page_and_document_tell_the_same(tmp_path, check_page):
         pytest.approx(0.02),
         None,
     ]
+
+
+def test_packets_of_both_directions_have_their_delay(copy):
+    """A real run whose bulk transfers are taken for those of an application."""
+    plan = json.loads((copy / "plan.json").read_text())
+    before = analyse(copy)
+    for described in plan["users"].values():
+        del described["port"]
+    (copy / "plan.json").write_text(json.dumps(plan))
+    after = analyse(copy)
+    for name, user in after.users.items():
+        assert user.matched_packets >= before.users[name].matched_packets
+        assert user.mean_packet_delay_s == pytest.approx(
+            before.users[name].mean_packet_delay_s, rel=0.1
+        )
+        assert user.goodput_bps is None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ class Simulation:
         compiled: bool | None = None,
     ) -> None:
         self._compiled = compilation.available() if compiled is None else compiled
-        self._links = links
+        self._links = list(links)
         self._connections = connections
         steps = _Steps(len(links))
         clock = state.zeros(state.CLOCK, 1)
@@ -260,58 +260,87 @@ class Simulation:
             self._ring = grown
             self._clock["crowded"] = 0
 
+    def change(
+        self, link: int, *, rate_bps: float | None = None, loss: float | None = None
+    ) -> None:
+        """Give a link another rate, or another probability of loss, from now on.
+
+        Packets that wait already leave when they would have. With a loss of 1 the link is down.
+
+        Parameters
+        ----------
+        link : int
+            Its index.
+        rate_bps, loss : float, optional
+            New values, as for `Link`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such link, or a value is out of its range.
+        """
+        if not 0 <= link < len(self._links):
+            raise ValueError(f"there is no link {link}; there are 0 to {len(self._links) - 1}")
+        now = self._links[link]
+        now = replace(
+            now,
+            rate_bps=now.rate_bps if rate_bps is None else rate_bps,
+            loss=now.loss if loss is None else loss,
+        )
+        self._links[link] = now
+        if self._compiled:
+            self._link_records[link]["s_per_bit"] = 1.0 / now.rate_bps
+            self._link_records[link]["loss"] = now.loss
+        else:
+            self._link_records[link].s_per_bit = 1.0 / now.rate_bps
+            self._link_records[link].loss = now.loss
+
     def counters(self) -> Counters:
         """Return what has happened so far."""
-        links, subflows, windows_of, sources, clock = (
-            getattr(self, name) if self._compiled else state.as_records(getattr(self, name), dtype)
-            for name, dtype in (
-                ("_link_records", state.LINK),
-                ("_subflows", state.SUBFLOW),
-                ("_records", state.CONNECTION),
-                ("_sources", state.SOURCE),
-                ("_clock", state.CLOCK),
-            )
-        )
-        firsts = windows_of["first"]
+        clock = self._table("_clock", state.CLOCK)[0]
+        links = self._table("_link_records", state.LINK)
+        subflows = self._table("_subflows", state.SUBFLOW)
+        connections = self._table("_records", state.CONNECTION)
 
         def each(name: str) -> NDArray[np.int64]:
-            if not len(firsts):
-                return np.zeros(0, np.int64)
-            sums: NDArray[np.int64] = np.add.reduceat(subflows[name], firsts)
-            return sums
+            sums = [
+                subflows[name][own["first"] : own["last"]].sum(dtype=np.int64)
+                for own in connections
+            ]
+            return np.array(sums, np.int64)
 
         return Counters(
-            time_s=float(clock[0]["now_s"]),
-            hops=int(clock[0]["hops"]),
+            time_s=float(clock["now_s"]),
+            hops=int(clock["hops"]),
             delivered_packets=each("expected"),
             subflow_packets=[
-                subflows["expected"][a:b].copy()
-                for a, b in zip(firsts, windows_of["last"], strict=True)
+                subflows["expected"][own["first"] : own["last"]].copy() for own in connections
             ],
             retransmitted=each("retransmitted"),
             recoveries=each("recoveries"),
             timeouts=each("timeouts"),
             limited=each("limited"),
-            done_s=windows_of["done_s"].copy(),
+            done_s=connections["done_s"].copy(),
             link_packets=links["tail"].copy(),
             link_drops=links["dropped"].copy(),
             link_losses=links["lost"].copy(),
-            source_packets=sources["received"].copy(),
+            source_packets=self._table("_sources", state.SOURCE)["received"].copy(),
         )
 
     def windows(self) -> NDArray[np.float64]:
         """Return the congestion window of every subflow, in packets."""
-        if self._compiled:
-            w: NDArray[np.float64] = self._windows["w"].copy()
-            return w
-        return np.array([window.w for window in self._windows])
+        w: NDArray[np.float64] = self._table("_windows", state.WINDOW)["w"].copy()
+        return w
 
     def round_trips_s(self) -> NDArray[np.float64]:
         """Return the smoothed round-trip time of every subflow; 0 before the first."""
-        if self._compiled:
-            rtt: NDArray[np.float64] = self._windows["rtt_s"].copy()
-            return rtt
-        return np.array([window.rtt_s for window in self._windows])
+        rtt_s: NDArray[np.float64] = self._table("_windows", state.WINDOW)["rtt_s"].copy()
+        return rtt_s
+
+    def _table(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """Records as an array, whichever way they are kept."""
+        kept = getattr(self, name)
+        return kept if self._compiled else state.as_records(kept, dtype)
 
 
 _RECORDS = (

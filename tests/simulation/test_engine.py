@@ -136,6 +136,34 @@ def test_a_ring_that_is_full_raises_and_names_the_link():
     assert simulation._clock[0].fault == RING_FULL
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=compiled_only)])
+def test_a_link_can_change_its_rate_and_go_down_and_up(compiled):
+    links = [Link(12e6, 0.01, 20), Link(6e6, 0.01, 20)]
+    simulation = Simulation(links, [Connection([Path([0]), Path([1])], "lia")], compiled=compiled)
+
+    def rates(until_s: float) -> list[float]:
+        before = simulation.counters()
+        simulation.run(until_s)
+        after = simulation.counters()
+        packets = after.subflow_packets[0] - before.subflow_packets[0]
+        return (packets / (after.time_s - before.time_s)).tolist()
+
+    assert rates(20.0) == pytest.approx([1000, 500], rel=0.1)
+    simulation.change(0, rate_bps=3e6)
+    assert rates(40.0) == pytest.approx([250, 500], rel=0.1)
+    simulation.change(1, loss=1.0)
+    simulation.run(41.0)  # what was under way
+    assert rates(45.0) == pytest.approx([250, 0], rel=0.1)
+    simulation.change(1, loss=0.0)
+    # The timer has doubled meanwhile, from 0.2 s to 6.4 s at most.
+    simulation.run(55.0)
+    assert rates(70.0) == pytest.approx([250, 500], rel=0.1)
+    with pytest.raises(ValueError, match="there is no link 2; there are 0 to 1"):
+        simulation.change(2, loss=0.5)
+    with pytest.raises(ValueError, match="loss is 2"):
+        simulation.change(0, loss=2.0)
+
+
 @settings(max_examples=40)
 @given(
     st.lists(

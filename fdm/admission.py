@@ -135,22 +135,28 @@ def largest_fitting(
     exact = _filled(network, demands, 1.0, together=True)
     if exact is not None and sum(exact[1]) > 0.0:
         share = sum(exact[0]) / sum([demand.rate_bps for demand in demands])
-        return Share(share, min(bound, share), exact[1])
+        proved = _proved(network, demands, exact[1])
+        if proved < bound:
+            bound, proof = proved, exact[1]
+        return Share(share, bound, proof)
+    highest = bound
     for _ in range(60):
-        share = bound * (1.0 - _SHARE)
+        share = highest * (1.0 - _SHARE)
         fit = _fit(
             network,
             [demand._replace(rate_bps=counted(demand.rate_bps * share)) for demand in demands],
         )
         if fit.fits:
             return Share(share, bound, proof)
-        proved = largest_share(
-            network, demands, fit.lengths, shortest_paths(network, demands, fit.lengths)
-        )
+        proved = _proved(network, demands, fit.lengths)
         if proved < bound:
-            proof = tuple(fit.lengths)
-        bound = min(proved, bound * (1.0 - _SHARE))
-    return Share(bound, bound, proof)
+            bound, proof = proved, tuple(fit.lengths)
+        highest = min(proved, share)
+    return Share(highest, bound, proof)
+
+
+def _proved(network: Network, demands: Sequence[Demand], lengths: Sequence[float]) -> float:
+    return largest_share(network, demands, lengths, shortest_paths(network, demands, lengths))
 
 
 _SHARE = 1e-7

@@ -926,26 +926,28 @@ def optimise(
     done = 0
     for turn in range(begun, begun + rounds):
         r = edges[number]
+        room = 0.0
         for e in range(links):
             length[e] = slope(family, a[e], lin[e], c[e], beta, r, f[e]) if c[e] > 0.0 else np.inf
+            if c[e] > 0.0:
+                room += length[e] * c[e]
         keep = 1e-13 if turn > 0 else -1.0
         own, first, pool, flow, best, _ = widen(
             tail, head, out, out_link, length, origin, destination, rate,
             own, first, pool, flow, keep,
         )  # fmt: skip
+        if family != 2 and room < fitting * best:  # of the same lengths, to the last digit
+            fitting = room / best
+            proof[:] = length
         f = load(links, first, pool, flow)
-        now, room, fullest = 0.0, 0.0, 0.0
+        now, fullest = 0.0, 0.0
         for e in range(links):
             if c[e] > 0.0:
                 length[e] = slope(family, a[e], lin[e], c[e], beta, r, f[e])
                 bend[e] = curvature(family, a[e], c[e], beta, r, f[e])
                 now += length[e] * f[e]
-                room += length[e] * c[e]
                 fullest = max(fullest, f[e] / c[e])
         relative, raised = max(0.0, (now - best) / now) if now > 0.0 else 0.0, False
-        if family != 2 and room < fitting * best:
-            fitting = room / best
-            proof[:] = length
         if family == 2 or fullest <= r:
             if relative <= gap:
                 done = 1

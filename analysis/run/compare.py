@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.run.analyse import analyse
-from analysis.run.directory import JsonObject, items, mapping, number
+from analysis.run.directory import JsonObject, check_regular, items, mapping, number
 from analysis.run.result import FORMAT
 from analysis.transfer.rates import jain_over_time
 
@@ -179,6 +179,7 @@ def load(run_directory: str | Path) -> JsonObject:
     directory = Path(run_directory)
     stored, events = directory / "result.json", directory / "events.jsonl"
     try:
+        check_regular(stored)
         if stored.stat().st_mtime >= events.stat().st_mtime:
             document = mapping(json.loads(stored.read_text(encoding="utf-8")))
             if document.get("format") == FORMAT:

@@ -35,8 +35,8 @@ XID = bytes.fromhex("0001af810100")
 """IEEE 802.2 LLC exchange identification, as mac80211 sends it for a new station."""
 
 
-def network_of(protocol: str, **settings: Any) -> ControlledNetwork:
-    scenario = scenarios.load("direct-move").build(1)
+def network_of(protocol: str, *overrides: str, **settings: Any) -> ControlledNetwork:
+    scenario = scenarios.load("direct-move", overrides).build(1)
     network = controlled_network(make_plan(scenario, protocol), scenario)
     return dataclasses.replace(network, settings=Settings(**settings))
 
@@ -100,6 +100,40 @@ def test_entries_and_queues_are_what_was_decided(
     assert len(open_vswitch.entries("uav")) == 1, "only the one that hears stations"
     assert open_vswitch.row_counts() == (before[0], before[1] + 2), "the queues on SATCOM"
     assert not running.of_kind("error")
+
+
+def test_what_the_server_sends_has_queues_at_the_other_ends_and_a_restart_finds_them(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm", "traffic.direction=both"), free_port()
+    open_vswitch.build(network, [port])
+    first = start(network, port)
+    first.wait_for("assignment")
+    first.tell(user="ship1", access_point="uav", associated=True)
+    first.wait_for("assignment", trigger="ship1 associated with uav")
+    rates = {
+        (port, row["user"], row["via"]): (row["min-rate"], row["max-rate"])
+        for (port, _), row in open_vswitch.queues().items()
+    }
+    ends = {"satcom": ("satcom-eth3", "shore-eth2"), "uav": ("uav-eth2", "shore-eth3")}
+    assert {(port, via) for port, _, via in rates} == {
+        (port, via) for via, ports in ends.items() for port in ports
+    }
+    for via, (up, down) in ends.items():
+        assert rates[up, "ship1", via] == rates[down, "ship1", via]
+    assert len([e for e in open_vswitch.entries("shore") if "set_queue" in e]) == 3
+    held = {bridge: open_vswitch.entries(bridge) for bridge in BRIDGES}
+    queues = open_vswitch.queues()
+    first.stop()
+    second = start(network, port)
+    second.wait_for("solve")
+    # Any change would come before the counters of the second after the solve.
+    count = len(second.of_kind("sample"))
+    wait_for(lambda: len(second.of_kind("sample")) > count + 10, "counters")
+    assert open_vswitch.queues() == queues
+    assert {bridge: open_vswitch.entries(bridge) for bridge in BRIDGES} == held
+    for running in (first, second):
+        assert not running.of_kind("error")
 
 
 def test_killed_and_started_again_it_goes_on_without_touching_anything(

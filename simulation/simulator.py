@@ -88,7 +88,7 @@ class Simulation:
     Raises
     ------
     ValueError
-        If a path names a link that is not there.
+        If a path names a link that is not there, or Numba is to compile and cannot be used.
     """
 
     def __init__(
@@ -100,6 +100,8 @@ class Simulation:
         compiled: bool | None = None,
     ) -> None:
         self._compiled = compilation.available() if compiled is None else compiled
+        if self._compiled and not compilation.available():
+            raise ValueError("compiled is True; Numba is not installed, or switched off")
         self._links = list(links)
         self._connections = connections
         steps = _Steps(len(links))

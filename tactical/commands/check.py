@@ -82,12 +82,16 @@ def _hung(start: str, text: str, width: int | None) -> str:
     """`text` beside `start`, or below it where there is little room; no wider than `width`."""
     if width is None:
         return start + text
-    if width - len(start) >= _LEAST_ROOM:
-        return textwrap.fill(text, width, initial_indent=start, subsequent_indent=" " * len(start))
-    below = textwrap.fill(
-        text, max(width, _LEAST_ROOM), initial_indent=_INDENT, subsequent_indent=_INDENT
+    beside = width - len(start) >= _LEAST_ROOM
+    indent = " " * len(start) if beside else _INDENT
+    hung = textwrap.fill(
+        text,
+        max(width, _LEAST_ROOM),
+        initial_indent=start if beside else indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
     )
-    return f"{start.rstrip()}\n{below}"
+    return hung if beside else f"{start.rstrip()}\n{hung}"
 
 
 def _number(value: float | int | str) -> str:

@@ -31,7 +31,6 @@ from scenarios.traffic import Rate
 _COLUMNS = 2
 _CHANNELS = (1, 6, 11)
 _MOST_TURNS = 10_000
-_START_M = 0.0  # the head of the convoy is below the first UAV, and the rest comes after it
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,15 @@ class Formation:
             unit="m", meaning="distance between stations", minimum=0, above=True, maximum=1e5
         ),
     ] = 200.0
+    head_m: Annotated[
+        float,
+        Parameter(
+            unit="m",
+            meaning="how far the convoy's head is past the first UAV at the start",
+            minimum=-1e6,
+            maximum=1e6,
+        ),
+    ] = 0.0
     within_m: Annotated[
         float,
         Parameter(
@@ -92,9 +100,26 @@ class Formation:
 
 
 @dataclass(frozen=True)
-class Uavs(WithBackhaul):
-    """Four UAVs along the route, all with the same radio and link."""
+class Constellation(Satcom):
+    """Low satellites that are in view at once, each with a terminal of its own on every ship."""
 
+    count: Annotated[
+        int, Parameter(unit="satellites", meaning="number in view at once", minimum=1, maximum=6)
+    ] = 1
+
+    @property
+    def names(self) -> list[str]:
+        """One is ``leo``, several have numbers."""
+        return ["leo"] if self.count == 1 else [f"leo{n + 1}" for n in range(self.count)]
+
+
+@dataclass(frozen=True)
+class Uavs(WithBackhaul):
+    """UAVs along the route, all with the same radio and link."""
+
+    count: Annotated[
+        int, Parameter(unit="UAVs", meaning="number of UAVs", minimum=1, maximum=50)
+    ] = 4
     rate_bps: Rate = 1e6
     delay_s: Delay = 0.01
     loss: Loss = 0.0
@@ -125,20 +150,23 @@ class Uavs(WithBackhaul):
 
     @property
     def motions(self) -> list[mobility.Trajectory]:
-        """Where they are: one hovers, one circles, one flies a racetrack, one hovers."""
-        step_m, up_m = self.spacing_m, self.altitude_m
-        return [
-            mobility.Fixed((0.0, 0.0, up_m)),
-            mobility.Orbit((step_m, 0.0, up_m), self.turn_m, self.speed_mps),
-            mobility.Racetrack(
-                (2.0 * step_m - self.turn_m, self.turn_m, up_m),
-                heading_deg=90.0,
-                length_m=2.0 * self.turn_m,
-                radius_m=self.turn_m,
-                speed_mps=self.speed_mps,
-            ),
-            mobility.Fixed((3.0 * step_m, 0.0, up_m)),
-        ]
+        """Where they are: one hovers, one circles, one flies a racetrack, the next one hovers."""
+        return [self._motion(number, number * self.spacing_m) for number in range(self.count)]
+
+    def _motion(self, number: int, east_m: float) -> mobility.Trajectory:
+        match number % 3:
+            case 0:
+                return mobility.Fixed((east_m, 0.0, self.altitude_m))
+            case 1:
+                centre_m = (east_m, 0.0, self.altitude_m)
+                return mobility.Orbit(centre_m, self.turn_m, self.speed_mps)
+        return mobility.Racetrack(
+            (east_m - self.turn_m, self.turn_m, self.altitude_m),
+            heading_deg=90.0,
+            length_m=2.0 * self.turn_m,
+            radius_m=self.turn_m,
+            speed_mps=self.speed_mps,
+        )
 
 
 @dataclass(frozen=True)
@@ -175,6 +203,9 @@ class Convoy(Experiment):
       measured. All ships together want 8.6 Mbit/s on the wire, so that the near paths have to be
       shared and the far one takes the rest. A single path starts on ``satcom``.
     - ``traffic.rate_bps`` 0.8 Mbit/s a ship.
+    - ``ships.count``, ``uavs.count`` and ``leo.count`` make a larger fleet of it; more than one
+      low satellite have numbers (``leo1``, ``leo2``). What a larger one takes is in
+      docs/emulation.md.
     - ``satcom.buffer_packets`` 500, ``leo.buffer_packets`` 50: 0.6 s and 0.2 s.
 
     The seed sets how ships wander, and with that when they hand over.
@@ -184,8 +215,8 @@ class Convoy(Experiment):
 
     duration_s: Duration = 120.0
     satcom: Satcom = field(default_factory=lambda: Satcom(rate_bps=10e6))
-    leo: Satcom = field(
-        default_factory=lambda: Satcom(rate_bps=3e6, delay_s=0.025, buffer_packets=50)
+    leo: Constellation = field(
+        default_factory=lambda: Constellation(rate_bps=3e6, delay_s=0.025, buffer_packets=50)
     )
     uavs: Uavs = field(default_factory=Uavs)
     association: Association = field(default_factory=Association)
@@ -221,7 +252,7 @@ class Convoy(Experiment):
 
     def build(self, seed: int) -> Scenario:
         ships = self.ships
-        guide = mobility.Straight((_START_M, 0.0, 0.0), (ships.speed_mps, 0.0, 0.0))
+        guide = mobility.Straight((ships.head_m, 0.0, 0.0), (ships.speed_mps, 0.0, 0.0))
         motions = mobility.reference_point_group(
             guide,
             ships.stations_m,
@@ -239,7 +270,7 @@ class Convoy(Experiment):
             stations=stations,
             satellites=(
                 Satellite("satcom", self.satcom.backhaul),
-                Satellite("leo", self.leo.backhaul),
+                *(Satellite(name, self.leo.backhaul) for name in self.leo.names),
             ),
             access_points=tuple(
                 AccessPoint(

@@ -55,15 +55,15 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         lines.append(f"sysctl -w net.ipv4.tcp_allowed_congestion_control='… {name}'")
     for request, run_dir, (scenario, plan) in zip(requests, run_dirs, plans, strict=True):
         lines += ["", f"# {scenario.name}, {request.protocol}, seed {request.seed}"]
-        lines += [str(line) for line in _network(plan, run_dir)]
+        lines += [str(line) for line in _network(plan, run_dir, request.network)]
         lines += [str(line) for line in _experiment(scenario, plan, run_dir)]
     return lines
 
 
-def _network(plan: Plan, run_dir: Path) -> list[Line]:
+def _network(plan: Plan, run_dir: Path, library: str) -> list[Line]:
     ports = [port for switch in plan.switches for port in switch.ports]
     nodes = (*plan.stations, plan.host.node, *(m.name for m in plan.media))
-    lines: list[Line] = ["# nodes, links and switches, through Mininet"]
+    lines: list[Line] = [f"# nodes, links, switches and radios, with {library}"]
     lines += [f"mnexec -cdn env PS1=… bash   # network namespace of {node}" for node in nodes]
     macs = plan.macs
     for wire in plan.wires:

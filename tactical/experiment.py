@@ -32,6 +32,7 @@ from scenarios import Experiment
 
 from .calibration import record
 from .emulation.__main__ import VIRTUAL_TIME
+from .emulation.adapters import MININET
 from .emulation.plan import Plan, PlannedApplication, Transfer, make_plan
 from .host.choice import choose
 from .host.machine import HostError, Machine
@@ -52,6 +53,7 @@ class Request:
     backend: str
     runs_dir: Path
     time: str = "auto"
+    network: str = MININET
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f'protocol = "{request.protocol}"',
         f"seed = {request.seed}",
         f'backend = "{machine.name}"',
+        f'network = "{request.network}"',
         f'time = "{"virtual" if machine.virtual_time else "real"}"',
         f'machine = "{machine.description}"',
         f'host_kernel = "{platform.release()}"',

@@ -45,6 +45,7 @@ REFUSED = [
     ("run direct-mov", "direct-move"),
     ("run direct-move --protocol tcp", "'tcp'"),
     ("run direct-move --backend cloud", "'cloud'"),
+    ("run direct-move --network ns3", "'ns3'"),
     ("run direct-move --seed -1", "whole number from 0"),
     ("run direct-move --seed one", "'one'"),
     ("run direct-move --set satcom.delya_s=0.3", "satcom.delay_s"),

@@ -25,6 +25,7 @@ import numpy as np
 from ..controller.queues import QueueTable
 from ..emulation import commands, staging
 from ..emulation.commands import Command
+from ..emulation.mininet_network import MininetNetwork
 from ..emulation.network import Network
 from ..emulation.openvswitch import open_vswitch
 from ..emulation.processes import COMMAND_TIMEOUT_S, EmulationError
@@ -93,7 +94,7 @@ def _calibrate(directory: Path, extent: Extent, tell: Callable[[str], None]) -> 
         tell("building the network")
         switching = stack.enter_context(open_vswitch(directory / "logs"))
         stack.enter_context(simulated_radios(plan.radio_count))
-        network = stack.enter_context(Network(plan, directory))
+        network = stack.enter_context(MininetNetwork(plan, directory))
         for name, entries in bench.flow_entries(plan).items():
             argv = ("ovs-ofctl", "--protocols=OpenFlow13", "add-flows", name, "-")
             run(argv, stdin="\n".join(entries) + "\n", timeout_s=COMMAND_TIMEOUT_S)

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 import scenarios
+from tactical.emulation.adapters import MININET, NETWORKS, problem
+from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.judging import judge
 from tactical.runs import add_time_argument, check_writable, make, runs_directory
@@ -51,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_time_argument(parser)
     parser.add_argument(
+        "--network",
+        choices=NETWORKS,
+        default=MININET,
+        help="what the network is built with: Mininet and the kernel's simulated radios (default), "
+        "or Mininet-WiFi where it is installed (docs/emulation.md)",
+    )
+    parser.add_argument(
         "--runs-dir",
         type=Path,
         default=Path("runs"),
@@ -70,11 +79,19 @@ def run(options: argparse.Namespace) -> int:
     experiment = load(options)
     scenario = experiment.build(options.seed)
     check_layout(scenario)
+    if (reason := problem(options.network)) is not None:
+        raise Refused(f"--network {options.network}: {reason}")
     machine = choose(options.backend, options.time)
     protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
     requests = [
         lifecycle.Request(
-            experiment, protocol, options.seed, machine.name, options.runs_dir, options.time
+            experiment,
+            protocol,
+            options.seed,
+            machine.name,
+            options.runs_dir,
+            options.time,
+            options.network,
         )
         for protocol in protocols
     ]

@@ -28,6 +28,8 @@ had to hand over to such a link would see its data arrive that much later.
 """
 
 ASSOCIATION_TRIES = 5
+ASSOCIATION_POLLS = 100
+ASSOCIATION_POLL_S = 0.05
 
 DATA_DSCP = 1
 """Marks iperf3's data connection, and so tells it from its control connection.
@@ -147,10 +149,23 @@ def associate(plan: Plan, interface: HostInterface, access_point: str) -> list[C
         f"iw dev {name} disconnect; done; "
         f'echo "no association with {access_point} in {ASSOCIATION_TRIES} tries: $said" >&2; exit 1'
     )
-    return [
-        Command(("ip", "link", "set", name, "up"), interface.node),
-        Command(("sh", "-c", script), interface.node),
-    ]
+    return [radio_up(interface), Command(("sh", "-c", script), interface.node)]
+
+
+def radio_up(interface: HostInterface) -> Command:
+    """Bring up a station's radio, which can then associate."""
+    return Command(("ip", "link", "set", interface.name, "up"), interface.node)
+
+
+def wait_for_association(plan: Plan, interface: HostInterface, access_point: str) -> Command:
+    """End well when the radio is associated with an access point, or fail after some seconds."""
+    bssid = plan.radio(access_point).bssid
+    script = (
+        f"for try in $(seq {ASSOCIATION_POLLS}); do "
+        f"iw dev {interface.name} link | grep -q '^Connected to {bssid}' && exit 0; "
+        f'sleep {ASSOCIATION_POLL_S:g}; done; echo "no association with {access_point}" >&2; exit 1'
+    )
+    return Command(("sh", "-c", script), interface.node)
 
 
 def dissociate(interface: HostInterface) -> Command:
@@ -177,13 +192,18 @@ def leave_access(plan: Plan, station: str, before: str, after: str) -> list[Comm
     its address along, unless it stays on the radio.
     """
     interface = plan.station_interface(station, before)
-    steps = [dissociate(interface)] if interface.wireless else []
+    radio = [dissociate(interface)] if interface.wireless else []
+    return [*radio, *stop_using(plan, station, before, after)]
+
+
+def stop_using(plan: Plan, station: str, before: str, after: str) -> list[Command]:
+    """Leave the relay `before` but for the radio; see :func:`leave_access`."""
+    interface = plan.station_interface(station, before)
     if plan.multipath:
-        if interface.wireless:
-            steps.append(endpoint_removed(plan, interface, before))
-    elif interface is not plan.station_interface(station, after):
-        steps += interface_down(interface)
-    return steps
+        return [endpoint_removed(plan, interface, before)] if interface.wireless else []
+    if interface is plan.station_interface(station, after):
+        return []
+    return interface_down(interface)
 
 
 def join_access(plan: Plan, station: str, before: str, after: str) -> list[Command]:
@@ -192,13 +212,18 @@ def join_access(plan: Plan, station: str, before: str, after: str) -> list[Comma
     Under MPTCP an endpoint is added for an access point, so that the kernel opens a subflow.
     """
     interface = plan.station_interface(station, after)
-    steps = associate(plan, interface, after) if interface.wireless else []
+    radio = associate(plan, interface, after) if interface.wireless else []
+    return [*radio, *start_using(plan, station, before, after)]
+
+
+def start_using(plan: Plan, station: str, before: str, after: str) -> list[Command]:
+    """Join the relay `after` but for the radio; see :func:`join_access`."""
+    interface = plan.station_interface(station, after)
     if plan.multipath:
-        if interface.wireless:
-            steps.append(endpoint_added(plan, interface, after))
-    elif interface is not plan.station_interface(station, before):
-        steps += interface_up(plan, interface)
-    return steps
+        return [endpoint_added(plan, interface, after)] if interface.wireless else []
+    if interface is plan.station_interface(station, before):
+        return []
+    return interface_up(plan, interface)
 
 
 def endpoint_added(plan: Plan, interface: HostInterface, relay: str) -> Command:
@@ -280,11 +305,10 @@ def port_commands(ports: Iterable[Port]) -> list[Command]:
     HTB gives a class without its own leaf a FIFO of the device's transmit queue length, so
     this length is the buffer of every queue that the controller will create.
     """
-    commands = []
+    ports = list(ports)
+    no_ipv6 = [f"net.ipv6.conf.{port.name}.disable_ipv6=1" for port in ports]
+    commands = [Command(("sysctl", "-q", "-e", "-w", *no_ipv6))]
     for port in ports:
-        commands.append(
-            Command(("sysctl", "-q", "-e", "-w", f"net.ipv6.conf.{port.name}.disable_ipv6=1"))
-        )
         if port.buffer_packets is not None:
             length = ("txqueuelen", str(port.buffer_packets))
             commands.append(Command(("ip", "link", "set", port.name, *length)))

@@ -36,6 +36,7 @@ def write_environment(network: Network, run_dir: Path) -> None:
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         "cpu_model": _cpu_model(),
+        "memory_bytes": _memory_bytes("MemTotal"),
         "versions": {name: _first_line(argv) for name, argv in _VERSIONS.items()},
         "mptcp": _ask(network, Command(("sysctl", "net.mptcp"), station)),
         "tcp": _ask(
@@ -95,7 +96,7 @@ def _cpu_model() -> str:
 
 
 def sample_host(file: Path, over: threading.Event) -> None:
-    """Write a line a second: share of CPU in use, load, lateness of the timer itself."""
+    """Write a line a second: share of CPU in use, load, lateness of the timer itself, memory."""
     due = time.monotonic()
     idle, total = _cpu_times()
     with file.open("a") as stream:
@@ -112,9 +113,18 @@ def sample_host(file: Path, over: threading.Event) -> None:
                 "cpu_busy": round(busy, 4),
                 "load": os.getloadavg()[0],
                 "timer_late_s": round(now - due, 6),
+                "memory_available_bytes": _memory_bytes("MemAvailable"),
             }
             stream.write(json.dumps(sample) + "\n")
             stream.flush()
+
+
+def _memory_bytes(name: str) -> int:
+    """A line of /proc/meminfo (proc(5))."""
+    text = Path("/proc/meminfo").read_text()
+    return next(
+        1024 * int(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name}:")
+    )
 
 
 def _cpu_times() -> tuple[int, int]:

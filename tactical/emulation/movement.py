@@ -4,7 +4,7 @@ Links that change in a run do so here, too (`link_commands`).
 
 The schedule is exact and known in advance (:meth:`scenarios.Scenario.handovers`); this module
 waits for each moment and does what a station would do then
-(`leave_access` and `join_access` of :mod:`tactical.emulation.commands`):
+(`leave` and `join` of :class:`tactical.emulation.network.Network`):
 
 * under ``sptcp`` a station has one address.  It leaves the old access first, then joins the new
   one with the same address (break-before-make);
@@ -25,11 +25,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scenarios import AccessPoint, Handover, LinkState, Scenario, Station
 
 from . import commands
-from .commands import Command
 from .control import ControllerProcess
 from .events import EventLog
 from .network import Network
@@ -158,28 +158,32 @@ class Movement:
     def _write_positions(self, time_s: float) -> None:
         nodes: list[Station | AccessPoint] = [*self._scenario.stations]
         nodes += self._scenario.access_points
+        places: dict[str, NDArray[np.float64]] = {}
         for node in nodes:
-            east, north, up = (float(x) for x in node.trajectory.position(time_s)[0])
+            places[node.name] = node.trajectory.position(time_s)[0]
+            east, north, up = (float(x) for x in places[node.name])
             self._events.write("position", node.name, east_m=east, north_m=north, up_m=up)
+        self._network.place(places)
 
     def _change(self, change: Handover) -> None:
-        plan, (_, station, before, after) = self._network.plan, change
+        before, after = change.before, change.after
         self._handover(change, "begin")
-        leaving = commands.leave_access(plan, station, before, after)
-        self._step(station, before, ("dissociating", "dissociated"), leaving)
-        joining = commands.join_access(plan, station, before, after)
-        self._step(station, after, ("associating", "associated"), joining)
+        self._step(self._network.leave, change, before, ("dissociating", "dissociated"))
+        self._step(self._network.join, change, after, ("associating", "associated"))
         self._handover(change, "end")
 
     def _step(
-        self, station: str, relay: str, states: tuple[str, str], steps: list[Command]
+        self,
+        half: Callable[[str, str, str], None],
+        change: Handover,
+        relay: str,
+        states: tuple[str, str],
     ) -> None:
         """Carry out half of a handover; where it is about the radio, tell of it."""
-        begun, done = states
+        station, (begun, done) = change.station, states
         if relay in self._access_points:
             self._association(station, relay, begun)
-        if steps:
-            self._network.run_all(steps)
+        half(station, change.before, change.after)
         if relay in self._access_points:
             self._association(station, relay, done)
             self._controller.report(station, relay, done == "associated")

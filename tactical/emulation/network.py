@@ -1,8 +1,16 @@
-"""A planned network, built with Mininet on the machine's own kernel.
+"""A planned network: what every network adapter offers, and what all of them build alike.
 
-Mininet's nodes, veth links and OVS switches are used one by one rather than through its
-``Mininet`` object, which would change system-wide limits and needs a topology it owns.
-Commands run with ``mnexec``, never through a node's shell, so that threads may issue them.
+An adapter makes nodes, switches, links and radios with a library of its own; see
+:mod:`tactical.emulation.adapters`. Nothing outside an adapter knows which library that is::
+
+    with adapter(plan, run_dir) as network:      # built; and leaves nothing behind
+        network.run(Command(argv, "ship1"))      # also run_all, start: commands inside nodes
+        network.place({"ship1": position_m})     # where nodes are
+        network.leave("ship1", "satcom", "uav")  # both halves of a handover
+        network.join("ship1", "satcom", "uav")
+
+Settings, addresses, delays and shaping are the same commands (:mod:`.commands`) under every
+adapter. Commands run with ``mnexec``, never through a node's shell, so that threads may issue them.
 """
 
 from __future__ import annotations
@@ -10,19 +18,24 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, Self
 
-from mininet.link import Intf, Link
+import numpy as np
 from mininet.node import Node, OVSSwitch
+from numpy.typing import NDArray
 
 from ..host.process import CommandError, Completed, run
 from . import commands, radios
 from .commands import Command
-from .plan import OPENFLOW_PORT, Plan, Wire
+from .plan import OPENFLOW_PORT, Plan
 from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
+
+STEPS_OF_A_SHELL = 100
+"""Linux takes 128 KiB of one argument (``MAX_ARG_STRLEN``), and a step has 100 to 400 bytes."""
 
 
 class _ControllerAddress(NamedTuple):
@@ -37,7 +50,20 @@ class _ControllerAddress(NamedTuple):
         return self.ip
 
 
-class Network:
+class Lasting(Protocol):
+    """Something that has to run for as long as the network does."""
+
+    @property
+    def status(self) -> int | None:
+        """Exit status, or None while it runs."""
+        ...
+
+    def failure(self, problem: str) -> CommandError:
+        """An error about it, with the end of its log."""
+        ...
+
+
+class Network(ABC):
     """The running network of one plan; leaves nothing behind when it is closed.
 
     Parameters
@@ -52,12 +78,13 @@ class Network:
         self.plan = plan
         self._run_dir = run_dir
         self._nodes: dict[str, Node] = {}
+        self._switches: dict[str, OVSSwitch] = {}
         self._stack = ExitStack()
         self._switch_answers = True
-        self.processes: list[Process] = []
+        self.processes: list[Lasting] = []
         """What has to run for as long as the network does."""
 
-    def __enter__(self) -> Network:
+    def __enter__(self) -> Self:
         try:
             self._remove_leftovers()
             self._build()
@@ -102,8 +129,7 @@ class Network:
         CommandError
             For the first command that fails; those after it are not run.
         """
-        for node, group in itertools.groupby(many, key=lambda command: command.node):
-            steps = list(group)
+        for node, steps in _batches(many):
             script = "".join(
                 f"{shlex.join(step.argv)} || {{ echo step {number} status $? >&2; exit 1; }}\n"
                 for number, step in enumerate(steps)
@@ -117,28 +143,39 @@ class Network:
         """Start a command in its node."""
         return Process(self.argv(command), log, stdout)
 
+    # -- movement ------------------------------------------------------------------------
+
+    def leave(self, station: str, before: str, after: str) -> None:
+        """Leave the relay `before`, in order to join `after`; may be called from any thread.
+
+        Raises
+        ------
+        CommandError
+            If a step fails.
+        """
+        self.run_all(commands.leave_access(self.plan, station, before, after))
+
+    def join(self, station: str, before: str, after: str) -> None:
+        """Join the relay `after`, once `before` has been left; may be called from any thread.
+
+        Raises
+        ------
+        CommandError
+            If a step fails, the association among them.
+        """
+        self.run_all(commands.join_access(self.plan, station, before, after))
+
+    @abstractmethod
+    def place(self, positions_m: Mapping[str, NDArray[np.float64]]) -> None:
+        """Take note of where nodes are: east, north and up. Call it from one thread only."""
+
     # -- building ------------------------------------------------------------------------
 
     def _build(self) -> None:
         plan = self.plan
         OVSSwitch.setup()
         self._stack.callback(self._remove_rows)
-        for name in (*plan.stations, plan.host.node, *(m.name for m in plan.media)):
-            node = Node(name)
-            self._stack.callback(node.terminate)
-            self._nodes[name] = node
-        switches = {}
-        for planned in plan.switches:
-            switch = OVSSwitch(
-                planned.name,
-                inNamespace=False,
-                dpid=f"{planned.dpid:016x}",
-                protocols="OpenFlow13",
-            )
-            switches[planned.name] = switch
-        for wire in plan.wires:
-            self._connect(switches, wire)
-        self._bring_up_radios(switches)
+        self._lay_out()
         everything = [port for switch in plan.switches for port in switch.ports]
         self.run_all(commands.port_commands(everything))
         self.run_all(commands.node_commands(plan))
@@ -146,58 +183,30 @@ class Network:
         for medium in plan.media:
             self.run_all(commands.medium_commands(medium))
         controller = _ControllerAddress("controller", "tcp", "127.0.0.1", OPENFLOW_PORT)
-        for switch in switches.values():
+        for switch in self._switches.values():
             self._stack.callback(self._stop_switch, switch)
             switch.start([controller])
+        # Only now: a switch that takes up a port removes what shaped it.
         if (shaping := commands.shaping_command(everything)) is not None:
             self.run(shaping)
         self.run_all(commands.host_commands(plan))
 
-    def _connect(self, switches: dict[str, OVSSwitch], wire: Wire) -> None:
-        macs = self.plan.macs
-        numbers = {port.name: port.number for s in self.plan.switches for port in s.ports}
-        (node1, name1), (node2, name2) = wire.a, wire.b
-        link = Link(
-            self._nodes.get(node1) or switches[node1],
-            self._nodes.get(node2) or switches[node2],
-            port1=numbers.get(name1),
-            port2=numbers.get(name2),
-            intfName1=name1,
-            intfName2=name2,
-            addr1=macs[name1],
-            addr2=macs[name2],
-        )
-        self._stack.callback(link.delete)
+    @abstractmethod
+    def _lay_out(self) -> None:
+        """Make `_nodes`, `_switches` (not started), links and radios, with names as planned."""
 
-    def _bring_up_radios(self, switches: dict[str, OVSSwitch]) -> None:
-        if not self.plan.radios:
-            return
-        wireless = [i for i in self.plan.host_interfaces if i.wireless]
-        devices = radios.free_devices()
-        needed = len(wireless) + len(self.plan.radios)
+    def _free_radios(self) -> list[radios.Device]:
+        """As many simulated radios as the plan has.
+
+        Raises
+        ------
+        EmulationError
+            If there are not enough.
+        """
+        devices, needed = radios.free_devices(), self.plan.radio_count
         if len(devices) < needed:
             raise EmulationError(f"{needed} radios are needed, but only {len(devices)} are free")
-        for radio in self.plan.radios:
-            device = devices.pop(0)
-            self._rename(device.interface, radio.interface, radio.bssid)
-            self._stack.callback(self._return_radio, device, radio.interface, None)
-            access_point = radios.start_access_point(radio, self._run_dir)
-            self._stack.callback(access_point.stop)
-            self.processes.append(access_point)
-            number = self.plan.switch(radio.access_point).port(radio.interface).number
-            Intf(radio.interface, node=switches[radio.access_point], port=number)
-        for interface in wireless:
-            device = devices.pop(0)
-            node = self._nodes[interface.node]
-            self.run(Command(("iw", "phy", device.phy, "set", "netns", str(node.pid))))
-            self._stack.callback(self._return_radio, device, interface.name, node)
-            self._rename(device.interface, interface.name, interface.mac, interface.node)
-
-    def _rename(self, old: str, new: str, mac: str, node: str | None = None) -> None:
-        self.run(Command(("ip", "link", "set", old, "down"), node))
-        self.run(Command(("ip", "link", "set", old, "name", new, "address", mac), node))
-        if node is not None:
-            self.run(Command(("ip", "link", "set", new, "up"), node))
+        return devices[:needed]
 
     def _stop_switch(self, switch: OVSSwitch) -> None:
         """Mininet's own ``stop`` waits without limit for an ovs-vswitchd that may be dead."""
@@ -258,6 +267,14 @@ class Network:
     def _log_cleanup(self, error: CommandError) -> None:
         with (self._run_dir / "logs" / "cleanup.log").open("a") as log:
             log.write(f"{error}\n")
+
+
+def _batches(many: Iterable[Command]) -> Iterator[tuple[str | None, list[Command]]]:
+    """Commands of one node that follow each other, as many as fit one argument of a program."""
+    for node, group in itertools.groupby(many, key=lambda command: command.node):
+        steps = list(group)
+        for first in range(0, len(steps), STEPS_OF_A_SHELL):
+            yield node, steps[first : first + STEPS_OF_A_SHELL]
 
 
 def _failed_step(steps: list[Command], shell: tuple[str, ...], done: Completed) -> CommandError:

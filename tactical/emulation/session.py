@@ -19,12 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import scenarios
 from scenarios import Scenario
 
 from ..host.process import CommandError
 from . import staging
+from .adapters import adapter
 from .applications import programs
 from .congestion import congestion_controls
 from .control import controller
@@ -34,7 +36,6 @@ from .environment import sample_host, write_environment
 from .events import EventLog
 from .leaf_queues import LeafQueues
 from .movement import Movement
-from .network import Network
 from .openvswitch import OpenVSwitch, open_vswitch
 from .outage import ControllerOutage
 from .plan import Plan, make_plan
@@ -84,10 +85,15 @@ def _run_all(run_dirs: Sequence[Path], homes: Mapping[Path, Path] | None = None)
 
 
 def _load(run_dir: Path) -> tuple[Scenario, Plan]:
-    text = (run_dir / "run.toml").read_text()
-    header = tomllib.loads(text)["run"]
+    text, header = (run_dir / "run.toml").read_text(), _header(run_dir)
     scenario = scenarios.from_toml(text, "scenario", str(run_dir)).build(header["seed"])
     return scenario, make_plan(scenario, header["protocol"])
+
+
+def _header(run_dir: Path) -> dict[str, Any]:
+    """What a run is of, but for the scenario's parameters."""
+    header: dict[str, Any] = tomllib.loads((run_dir / "run.toml").read_text())["run"]
+    return header
 
 
 def _run(
@@ -131,7 +137,7 @@ def _emulate(
         stack.enter_context(LeafQueues(plan, scenario, events))
         # Starts while the network is built, and ends before it is taken down.
         control = stack.enter_context(controller(plan, scenario, run_dir, switching.ovsdb, events))
-        network = stack.enter_context(Network(plan, run_dir))
+        network = stack.enter_context(adapter(_header(run_dir)["network"])(plan, run_dir))
         stack.callback(control.close)
         movement = Movement(scenario, network, control, events)
         movement.start_position()

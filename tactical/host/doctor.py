@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tactical.host import kernels, kvm, packages
+from tactical.host import kernels, kvm, libraries, packages
 from tactical.host.kernels import Kernel
 from tactical.host.kvm import KvmProbe
 from tactical.host.packages import SystemPackage
@@ -51,6 +51,7 @@ class Report:
     chosen: str | None
     missing_packages: tuple[str, ...]
     install: str | None
+    mininet_wifi_problem: str | None
 
     def to_json(self) -> dict[str, Any]:
         """The report as data for `--json`."""
@@ -150,6 +151,7 @@ def examine() -> Report:
         chosen=usable[0] if usable else None,
         missing_packages=tuple(package.names[0] for package in lacking),
         install=packages.install_command(lacking),
+        mininet_wifi_problem=libraries.mininet_wifi_problem(),
     )
 
 
@@ -176,6 +178,10 @@ def render(report: Report) -> str:
             lines.append(f"  {tool.name:<20} MISSING (package {tool.package})")
         else:
             lines.append(f"  {tool.name:<20} {tool.version or 'version unknown'}")
+    without = report.mininet_wifi_problem
+    lines.append("Networks, besides Mininet's:")
+    lines.append(f"  {'yes' if without is None else 'no '}  --network mininet-wifi")
+    lines += [f"       - {without}"] if without else []
     if report.install:
         lines += ["", "To install what is missing:", f"  {report.install}"]
     elif report.chosen is None:

@@ -57,6 +57,15 @@ def test_the_demand_needs_the_far_satellite_and_fits_without_the_uavs():
     assert near_bps < wanted_bps < scenario.capacity_share * satcom
 
 
+def test_a_larger_fleet_has_what_it_was_asked_for():
+    asked = "ships.count=50 uavs.count=10 leo.count=3 ships.spacing_m=125 ships.head_m=3000"
+    fleet = scenarios.load("convoy", [*asked.split(), "duration_s=10"]).build(seed=1)
+    assert len(fleet.stations) == len(fleet.traffic) == 50
+    assert [satellite.name for satellite in fleet.satellites] == ["satcom", "leo1", "leo2", "leo3"]
+    begun = {change.after for change in fleet.handovers() if change.time_s <= 0.0}
+    assert begun >= {f"uav{number}" for number in range(1, 9)}, "spread over the UAVs"
+
+
 def test_neighbouring_uavs_overlap_and_do_not_share_a_channel():
     uavs = Convoy().uavs
     assert 2.0 * math.sqrt(uavs.range_m**2 - uavs.altitude_m**2) > uavs.spacing_m

@@ -12,6 +12,7 @@ from scenarios import Scenario
 
 from .emulation import commands
 from .emulation.applications import program_command
+from .emulation.memory import guest_memory_mib
 from .emulation.openvswitch import daemon_commands
 from .emulation.plan import Plan, make_plan
 from .emulation.recording import recorder_command
@@ -35,7 +36,12 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
     PlanError
         If a scenario cannot be laid out.
     """
-    machine = choose(requests[0].backend, requests[0].time)
+    plans = []
+    for request in requests:
+        scenario = request.experiment.build(request.seed)
+        plans.append((scenario, make_plan(scenario, request.protocol)))
+    memory_mib = guest_memory_mib([plan for _, plan in plans])
+    machine = choose(requests[0].backend, requests[0].time, memory_mib)
     parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
     run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
     lines = [
@@ -44,10 +50,6 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
     ]
     lines += ["", "# Open vSwitch, unless it runs already; radios"]
     lines += [shlex.join(argv) for argv in daemon_commands(Path("/run/tactical-ovs"))]
-    plans = []
-    for request in requests:
-        scenario = request.experiment.build(request.seed)
-        plans.append((scenario, make_plan(scenario, request.protocol)))
     if radios := max(plan.radio_count for _, plan in plans):
         lines.append(f"modprobe mac80211_hwsim radios={radios}")
     for name in sorted({name for _, plan in plans for name in plan.congestion_controls}):
@@ -80,19 +82,13 @@ def _network(plan: Plan, run_dir: Path, library: str) -> list[Line]:
             lines.append(f"iw phy RADIO set netns PID-OF-{interface.node}")
             rename = ("ip", "link", "set", "RADIO", "name", interface.name, "address")
             lines.append(commands.Command((*rename, interface.mac), interface.node))
-    for switch in plan.switches:
-        names = " ".join(
-            f"-- add-port {switch.name} {p.name} "
-            f"-- set Interface {p.name} ofport_request={p.number}"
-            for p in switch.ports
-        )
-        lines.append(f"ovs-vsctl add-br {switch.name} {names}")
     lines.append("# settings, shaping, addresses")
     lines += commands.port_commands(ports)
     lines += commands.node_commands(plan)
     lines += commands.offload_commands(plan)
     for medium in plan.media:
         lines += commands.medium_commands(medium)
+    lines += [commands.switch_command(switch) for switch in plan.switches]
     if (shaping := commands.shaping_command(ports)) is not None:
         lines.append(shaping)
     lines += commands.host_commands(plan)

@@ -85,10 +85,11 @@ def execute(
         After everything that was started has been stopped.
     """
     # With all that reads captures; the other commands start without.
+    from .emulation.memory import guest_memory_mib
     from .emulation.recording import problem_at_start
 
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
-    machine = choose(requests[0].backend, requests[0].time)
+    machine = choose(requests[0].backend, requests[0].time, guest_memory_mib(plans))
     with ExitStack() as unused:
         run_dirs: list[Path] = []
         for request, plan in zip(requests, plans, strict=True):

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from fdm.active_queue import CoDel
 from scenarios import LinkState
 
-from .plan import HostInterface, Medium, Plan, Port, Transfer
+from .plan import OPENFLOW_PORT, HostInterface, Medium, Plan, Port, Switch, Transfer
 
 OWNER = "external_ids:owner=tactical"
 """Marks our rows in the Open vSwitch database, which may hold rows of others."""
+
+CONTROLLER = f"tcp:127.0.0.1:{OPENFLOW_PORT}"
+"""Where switches expect their controller."""
 
 MPTCP_SUBFLOW_LIMIT = 8
 """The kernel's own maximum (``MPTCP_SUBFLOWS_MAX``)."""
@@ -313,6 +316,23 @@ def port_commands(ports: Iterable[Port]) -> list[Command]:
             length = ("txqueuelen", str(port.buffer_packets))
             commands.append(Command(("ip", "link", "set", port.name, *length)))
     return commands
+
+
+def switch_command(switch: Switch) -> Command:
+    """One transaction that makes a bridge with its ports, which waits for its controller.
+
+    Not through Mininet, whose shells take lines of 4095 characters (``N_TTY_BUF_SIZE``): those of a
+    bridge with 50 ports are longer, and what fails there is told to nobody.
+    """
+    argv = ["ovs-vsctl", "--id=@c", "create", "Controller", f'target="{CONTROLLER}"']
+    argv += ["max_backoff=1000", "--", "add-br", switch.name]
+    argv += ["--", "set", "Bridge", switch.name, "controller=[@c]", "fail_mode=secure"]
+    argv += ["protocols=OpenFlow13", f"other_config:datapath-id={switch.dpid:016x}"]
+    argv += ["other_config:disable-in-band=true", f"other_config:dp-desc={switch.name}"]
+    for port in switch.ports:
+        argv += ["--", "add-port", switch.name, port.name]
+        argv += ["--", "set", "Interface", port.name, f"ofport_request={port.number}"]
+    return Command(tuple(argv))
 
 
 def shaping_command(ports: Iterable[Port]) -> Command | None:

@@ -32,10 +32,7 @@ class MininetNetwork(Network):
             self._nodes[name] = node
         for planned in plan.switches:
             self._switches[planned.name] = OVSSwitch(
-                planned.name,
-                inNamespace=False,
-                dpid=f"{planned.dpid:016x}",
-                protocols="OpenFlow13",
+                planned.name, inNamespace=False, dpid=f"{planned.dpid:016x}"
             )
         self._connect()
         if plan.radios:

@@ -40,7 +40,7 @@ from ..host.process import PATIENCE, CommandError
 from . import commands, radios
 from .commands import ASSOCIATION_TRIES
 from .network import Network
-from .plan import HostInterface, Plan, Radio
+from .plan import OPENFLOW_PORT, HostInterface, Plan, Radio, Switch
 from .processes import STOP_GRACE_S
 
 READY_TIMEOUT_S = 30.0
@@ -189,6 +189,12 @@ class MininetWifiNetwork(Network):
             ours = self._radio(interface.node)
             ours.iwconfig_connect = ours.iw_connect
 
+    def _start_switch(self, planned: Switch) -> None:
+        if planned.name in self._access_points:
+            self._switches[planned.name].start([_Controller()])
+        else:
+            super()._start_switch(planned)
+
     def _pid_file(self, radio: Radio) -> Path:
         return self._logs / f"hostapd-{radio.access_point}.pid"
 
@@ -205,6 +211,17 @@ class _GivenRadios(Mac80211Hwsim):
         interfaces = [device.interface for device in devices]
         for node in nodes:
             self.assign_iface(node, phys, interfaces)
+
+
+class _Controller:
+    """What Mininet asks of a controller that a switch is to have."""
+
+    name = "controller"
+    protocol = "tcp"
+    port = OPENFLOW_PORT
+
+    def IP(self) -> str:
+        return "127.0.0.1"
 
 
 class Daemon:

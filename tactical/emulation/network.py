@@ -22,7 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from mininet.node import Node, OVSSwitch
@@ -31,23 +31,11 @@ from numpy.typing import NDArray
 from ..host.process import CommandError, Completed, run
 from . import commands, radios
 from .commands import Command
-from .plan import OPENFLOW_PORT, Plan
+from .plan import Plan, Switch
 from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
 
 STEPS_OF_A_SHELL = 100
 """Linux takes 128 KiB of one argument (``MAX_ARG_STRLEN``), and a step has 100 to 400 bytes."""
-
-
-class _ControllerAddress(NamedTuple):
-    """What Mininet's OVSSwitch asks of a controller."""
-
-    name: str
-    protocol: str
-    ip: str
-    port: int
-
-    def IP(self) -> str:
-        return self.ip
 
 
 class Lasting(Protocol):
@@ -182,10 +170,9 @@ class Network(ABC):
         self.run_all(commands.offload_commands(plan))
         for medium in plan.media:
             self.run_all(commands.medium_commands(medium))
-        controller = _ControllerAddress("controller", "tcp", "127.0.0.1", OPENFLOW_PORT)
-        for switch in self._switches.values():
-            self._stack.callback(self._stop_switch, switch)
-            switch.start([controller])
+        for planned in plan.switches:
+            self._stack.callback(self._stop_switch, self._switches[planned.name])
+            self._start_switch(planned)
         # Only now: a switch that takes up a port removes what shaped it.
         if (shaping := commands.shaping_command(everything)) is not None:
             self.run(shaping)
@@ -194,6 +181,9 @@ class Network(ABC):
     @abstractmethod
     def _lay_out(self) -> None:
         """Make `_nodes`, `_switches` (not started), links and radios, with names as planned."""
+
+    def _start_switch(self, planned: Switch) -> None:
+        self.run(commands.switch_command(planned))
 
     def _free_radios(self) -> list[radios.Device]:
         """As many simulated radios as the plan has.

@@ -61,6 +61,16 @@ def test_leaf_buffers_are_sized_before_queues_exist() -> None:
     assert "ip link set uav-eth2 txqueuelen 7" in lines
 
 
+def test_every_port_of_a_switch_gets_the_number_that_the_controller_is_told() -> None:
+    plan = plan_of("fdm", "ships.count=50", "ships.spacing_m=10")
+    for switch in plan.switches:
+        line = str(commands.switch_command(switch))
+        assert f"datapath-id={switch.dpid:016x}" in line
+        for port in switch.ports:
+            added = f"add-port {switch.name} {port.name} -- set Interface {port.name} "
+            assert f"{added}ofport_request={port.number}" in line
+
+
 def test_rates_reach_open_vswitch_as_whole_bits_per_second() -> None:
     plan = plan_of("fdm", "uav.rate_bps=1500000.0")
     command = commands.shaping_command(plan.switch("uav").ports)

@@ -59,12 +59,13 @@ class MininetWifiNetwork(Network):
         super().__init__(plan, run_dir)
         self._logs = run_dir / "logs"
         self._access_points: dict[str, Any] = {}
+        self._with_radio: dict[str, Any] = {}
 
     def place(self, positions_m: Mapping[str, NDArray[np.float64]]) -> None:
         """See `Network.place`."""
         for name, position_m in positions_m.items():
-            node = self._nodes.get(name) or self._access_points[name]
-            node.setPosition(_coordinates(position_m))
+            if (node := self._with_radio.get(name)) is not None:
+                node.setPosition(_coordinates(position_m))
 
     def leave(self, station: str, before: str, after: str) -> None:
         """See `Network.leave`."""
@@ -138,6 +139,7 @@ class MininetWifiNetwork(Network):
         wireless = [interface for interface in interfaces if interface.wireless]
         if wireless:
             node = network.addStation(station, mac=wireless[0].mac, ip=None, ip6=None)
+            self._with_radio[station] = node
         else:
             node = network.addHost(station, ip=None)
         self._nodes[station] = node
@@ -165,6 +167,7 @@ class MininetWifiNetwork(Network):
                     ip=None,
                     **settings,
                 )
+                self._with_radio[planned.name] = switch
             self._switches[planned.name] = switch
 
     def _configure(self, network: Any) -> None:

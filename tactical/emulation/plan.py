@@ -37,6 +37,9 @@ from scenarios import (
 IFNAMSIZ = 15
 """Longest name of a Linux network interface (``IFNAMSIZ`` less the final NUL)."""
 
+MOST_RADIOS = 100
+"""What mac80211_hwsim takes as its parameter ``radios``."""
+
 HOST_ADDRESS = "10.0.0.1"
 SHORE = "shore"
 IPERF3_PORT = 5201
@@ -345,7 +348,7 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
     ------
     PlanError
         If the protocol is unknown, a name is too long or used twice, or the address plan
-        is exhausted (254 stations, 254 relays).
+        is exhausted (254 stations, 254 relays), or there are more radios than can be simulated.
     """
     if protocol not in PROTOCOLS:
         raise PlanError(
@@ -421,6 +424,11 @@ def make_plan(scenario: Scenario, protocol: str) -> Plan:
         snap_length_bytes=scenario.snap_length_bytes,
     )
     _check_names(plan)
+    if plan.radio_count > MOST_RADIOS:
+        raise PlanError(
+            f"stations and access points need {plan.radio_count} radios, one each; the kernel's "
+            f"simulator makes {MOST_RADIOS} at most"
+        )
     return plan
 
 

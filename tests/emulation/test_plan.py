@@ -171,3 +171,13 @@ def test_both_ends_of_an_application_are_told_the_same_schedule() -> None:
         assert told.station in {each.address for each in plan.stations[planned.application.user]}
     assert list(plan.applications_at) == ["ship1", "ship2", "host"]
     assert len(plan.applications_at["host"]) == 4
+
+
+def test_more_radios_than_the_kernel_simulates_are_refused() -> None:
+    fits = ["ships.count=50", "uavs.count=50"]
+    assert make_plan(scenarios.load("convoy", fits).build(1), "fdm").radio_count == 100
+    scenario = direct_move()
+    (uav,) = scenario.access_points
+    many = tuple(dataclasses.replace(uav, name=f"uav{n}") for n in range(99))
+    with pytest.raises(PlanError, match="101 radios"):
+        make_plan(dataclasses.replace(scenario, access_points=many), "fdm")

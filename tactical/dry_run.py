@@ -40,8 +40,9 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
     for request in requests:
         scenario = request.experiment.build(request.seed)
         plans.append((scenario, make_plan(scenario, request.protocol)))
-    memory_mib = guest_memory_mib([plan for _, plan in plans])
-    machine = choose(requests[0].backend, requests[0].time, memory_mib)
+    machine = choose(requests[0].backend, requests[0].time)
+    of_this_size = guest_memory_mib([plan for _, plan in plans], machine.virtual_time)
+    machine = machine.with_memory(of_this_size)
     parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
     run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
     lines = [

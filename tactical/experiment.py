@@ -89,7 +89,8 @@ def execute(
     from .emulation.recording import problem_at_start
 
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
-    machine = choose(requests[0].backend, requests[0].time, guest_memory_mib(plans))
+    machine = choose(requests[0].backend, requests[0].time)
+    machine = machine.with_memory(guest_memory_mib(plans, machine.virtual_time))
     with ExitStack() as unused:
         run_dirs: list[Path] = []
         for request, plan in zip(requests, plans, strict=True):

@@ -22,16 +22,18 @@ _TRANSFER_MIB = 16
 _STEP_MIB = 512
 
 
-def guest_memory_mib(plans: Sequence[Plan]) -> int:
+def guest_memory_mib(plans: Sequence[Plan], virtual_time: bool) -> int:
     """Memory of a virtual machine that makes runs of these plans, one after the other.
 
     Parameters
     ----------
     plans
-        The runs. Captures of all of them may be in memory at the end, in a file system that takes
-        half of it.
+        The runs.
+    virtual_time
+        Whether captures of all of them are in memory at the end, in a file system that takes half
+        of it.
     """
-    captures_mib = sum(map(expected_bytes, plans)) / _MIB
+    captures_mib = sum(map(expected_bytes, plans)) / _MIB if virtual_time else 0.0
     needed = max(_network_mib(plan) for plan in plans) + captures_mib
     return _STEP_MIB * -(-int(max(needed, 2.0 * captures_mib)) // _STEP_MIB)
 
@@ -42,5 +44,5 @@ def _network_mib(plan: Plan) -> int:
         _BASE_MIB
         + _NODE_MIB * nodes
         + _RECORDER_MIB * len(plan.capture_points)
-        + _TRANSFER_MIB * len(plan.transfers)
+        + _TRANSFER_MIB * (len(plan.transfers) + len(plan.applications))
     )

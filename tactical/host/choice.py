@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from tactical.host import doctor
 from tactical.host.machine import HostError, Machine
 from tactical.host.native import NativeMachine
@@ -13,11 +11,8 @@ BACKENDS = ("auto", "native", "vm")
 
 TIMES = ("auto", "real", "virtual")
 
-MEMORY_MIB = 2048
-"""Of a virtual machine for a network of a few nodes."""
 
-
-def choose(backend: str = "auto", time: str = "auto", memory_mib: int = MEMORY_MIB) -> Machine:
+def choose(backend: str = "auto", time: str = "auto") -> Machine:
     """The machine for a backend: `auto` takes `native` where it works, else `vm`.
 
     Parameters
@@ -28,8 +23,6 @@ def choose(backend: str = "auto", time: str = "auto", memory_mib: int = MEMORY_M
         ``virtual`` makes the clock of a virtual machine count instructions; ``auto`` does so where
         the processor has to be emulated anyway, and the clock of this machine would show how fast
         that goes.
-    memory_mib : int
-        Memory of a virtual machine.
 
     Raises
     ------
@@ -50,23 +43,11 @@ def choose(backend: str = "auto", time: str = "auto", memory_mib: int = MEMORY_M
     if backend in ("auto", "vm"):
         problems["vm"] = doctor.virtual_problems()
         kernel = doctor.newest_suitable_kernel()
-        if (has_mib := _memory_mib()) < memory_mib:
-            problems["vm"].append(
-                f"it needs {memory_mib} MiB of memory for a network of this size, and this machine "
-                f"has {has_mib} MiB"
-            )
         if not problems["vm"] and kernel is not None:
             kvm = time != "virtual" and doctor.probe_kvm(kernel).works
             virtual_time = time == "virtual" or (time == "auto" and not kvm)
-            return VirtualMachine(
-                kernel=kernel.release, kvm=kvm, memory_mib=memory_mib, virtual_time=virtual_time
-            )
+            return VirtualMachine(kernel=kernel.release, kvm=kvm, virtual_time=virtual_time)
     reasons = "; ".join(f"{name}: {', '.join(found)}" for name, found in problems.items())
     remedy = doctor.install_command()
     advice = f" Install with: {remedy}" if remedy else " See `tactical doctor`."
     raise HostError(f"no way to run an emulated network here ({reasons}).{advice}")
-
-
-def _memory_mib() -> int:
-    """Memory of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20

@@ -31,6 +31,16 @@ class Machine(Protocol):
         """Whether its clock counts instructions instead of seconds."""
         ...
 
+    def with_memory(self, memory_mib: int) -> Machine:
+        """The same machine with at least so much memory.
+
+        Raises
+        ------
+        HostError
+            There is not so much.
+        """
+        ...
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The argument vector that runs `argv` there, exactly as `start` would.
 

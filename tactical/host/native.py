@@ -23,6 +23,9 @@ class NativeMachine:
     def description(self) -> str:
         return f"this machine, kernel {platform.release()}"
 
+    def with_memory(self, memory_mib: int) -> NativeMachine:
+        return self  # it has what it has
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         return list(argv)
 

@@ -8,6 +8,7 @@ writable change on the host; everything else goes to a temporary overlay.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import os
 import re
 import shlex
@@ -120,6 +121,16 @@ class VirtualMachine:
         how = "KVM" if self.kvm else "software"
         how += ", virtual time" if self.virtual_time else ""
         return f"virtual machine in {how}, kernel {self.kernel}"
+
+    def with_memory(self, memory_mib: int) -> VirtualMachine:
+        """See `Machine.with_memory`."""
+        has_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+        if memory_mib > max(has_mib, self.memory_mib):
+            raise HostError(
+                f"a virtual machine for a network and captures of this size needs {memory_mib} MiB "
+                f"of memory, and this machine has {has_mib} MiB; nothing was run"
+            )
+        return dataclasses.replace(self, memory_mib=max(memory_mib, self.memory_mib))
 
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The `virtme-run` command; see `Machine.command`."""

@@ -5,8 +5,10 @@ import pytest
 import scenarios
 from tactical.emulation.memory import guest_memory_mib
 from tactical.emulation.plan import Plan, make_plan
-from tactical.host.choice import MEMORY_MIB, choose
 from tactical.host.machine import HostError
+from tactical.host.virtual import VirtualMachine
+
+MACHINE = VirtualMachine("6.1.0", kvm=False)
 
 
 def plan(name: str, *overrides: str) -> Plan:
@@ -14,7 +16,7 @@ def plan(name: str, *overrides: str) -> Plan:
 
 
 def test_a_small_network_gets_what_it_always_had() -> None:
-    assert guest_memory_mib([plan("direct-move")]) == MEMORY_MIB
+    assert guest_memory_mib([plan("direct-move")], True) == MACHINE.memory_mib
 
 
 @pytest.mark.parametrize(
@@ -27,19 +29,22 @@ def test_a_small_network_gets_what_it_always_had() -> None:
     ],
 )
 def test_more_of_anything_needs_more(more: str, of: str) -> None:
-    few = guest_memory_mib([plan("convoy", "duration_s=30")])
-    assert guest_memory_mib([plan("convoy", "duration_s=30", more)]) > few, of
+    few = guest_memory_mib([plan("convoy", "duration_s=30")], True)
+    assert guest_memory_mib([plan("convoy", "duration_s=30", more)], True) > few, of
 
 
 def test_captures_of_all_runs_fit_the_half_that_files_may_take() -> None:
     long = plan("direct-move", "duration_s=10000")
-    assert guest_memory_mib([long] * 3) >= 2 * 3 * 7000
+    assert guest_memory_mib([long] * 3, True) >= 2 * 3 * 7000
+
+
+def test_captures_that_go_to_the_disk_take_no_memory() -> None:
+    long, short = plan("direct-move", "duration_s=10000"), plan("direct-move")
+    assert guest_memory_mib([long], False) == guest_memory_mib([short], False)
 
 
 def test_a_network_too_large_for_this_machine_is_refused_before_anything_starts() -> None:
-    try:
-        choose("vm")
-    except HostError as error:
-        pytest.skip(str(error))
-    with pytest.raises(HostError, match="10000000 MiB of memory for a network of this size"):
-        choose("vm", memory_mib=10_000_000)
+    assert MACHINE.with_memory(4096).command(["true"]).count("--memory=4096M") == 1
+    assert MACHINE.with_memory(64) == MACHINE
+    with pytest.raises(HostError, match="needs 10000000 MiB of memory, and this machine has"):
+        MACHINE.with_memory(10_000_000)

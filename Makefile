@@ -1,4 +1,5 @@
 # make demo     install what is missing, run the direct-move experiment with all three protocols
+#               (another: make demo SCENARIO=random-walk; options: RUN_ARGS="--set duration_s=40")
 # make setup    install what is missing: system packages and .venv
 # make test     setup, lint and all tests (PYTEST_ARGS="-m 'not emulation'" for the quick ones)
 # make lint     formatting, style, types, import rules
@@ -7,11 +8,13 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST_ARGS ?=
+SCENARIO ?= direct-move
+RUN_ARGS ?=
 
 .PHONY: demo setup test lint clean
 
 demo: setup
-	$(BIN)/tactical run direct-move --protocol all
+	$(BIN)/tactical run $(SCENARIO) --protocol all $(RUN_ARGS)
 
 setup:
 	@./setup.sh

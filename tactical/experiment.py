@@ -101,10 +101,11 @@ def execute(
                 _describe_run(run_dirs[-1], request, plan, machine)
             except OSError as error:
                 raise HostError(f"{run_dirs[-1]}: {error.strerror}; nothing was run") from None
-        if (problem := problem_at_start(plans, run_dirs[0].parent)) is not None:
+        parents = list(dict.fromkeys(run_dir.parent for run_dir in run_dirs))
+        if (problem := problem_at_start(plans, parents[0])) is not None:
             raise HostError(f"{problem}; nothing was run")
         log = run_dirs[0] / "logs" / "worker.log"
-        child = machine.start(worker(run_dirs, machine), [run_dirs[0].parent], log)
+        child = machine.start(worker(run_dirs, machine), parents, log)
         unused.pop_all()
     told = log if machine.virtual_time else None
     followers = [

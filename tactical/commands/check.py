@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
                 for change in changes
             ],
             "handovers": [change._asdict() for change in scenario.handovers()],
+            "satellite_handovers": [turn._asdict() for turn in scenario.satellite_handovers()],
         }
         print_json(document)
         return 0
@@ -72,6 +73,14 @@ def run(options: argparse.Namespace) -> int:
         (move.time_s, f"{move.station} changes from {move.before} to {move.after}")
         for move in scenario.handovers()
         if {move.before, move.after} <= radios
+    ]
+    said += [
+        (
+            turn.time_s,
+            f"{turn.satellite} changes from satellite {turn.before or '(none)'} to "
+            f"{turn.after or '(none)'}",
+        )
+        for turn in scenario.satellite_handovers()
     ]
     for time_s, what in sorted(said, key=lambda each: each[0]):
         print(f"At {time_s:g} s {what}.")

@@ -1,15 +1,18 @@
 """LEO pass: who serves when, and what that does to the link."""
 
+import json
 import math
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import mobility.satellites as orbits
 import scenarios
 from mobility.satcom import slant_range_m
 from scenarios import LeoPass, ScenarioError
 from scenarios.leo_pass import DELAY_STEP_S, EPOCH
+from tactical import cli
 
 LIGHT_MPS = 299_792_458.0
 
@@ -148,3 +151,27 @@ def test_a_pattern_is_spread_as_walker_says():
 def test_patterns_that_cannot_be_are_refused(pattern, message):
     with pytest.raises(ValueError, match=message):
         orbits.walker(*pattern, inclination_deg=53.0, altitude_m=550e3, epoch=EPOCH)
+
+
+def test_the_commands_tell_who_serves_when(capsys):
+    turns = [turn._asdict() for turn in LeoPass().build(1).satellite_handovers()]
+    assert cli.main(["check", "leo-pass", "--seed", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["satellite_handovers"] == turns
+    assert cli.main(["preview", "leo-pass", "--seed", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["satellite_handovers"] == turns
+    delays = [each for each in told["delay"] if each["access"] == "leo"]
+    assert len(delays) > 8 and all(0.0136 < each["delay_s"] < 0.02 for each in delays)
+    first = turns[0]
+    assert cli.main(["check", "leo-pass", "--seed", "1"]) == 0
+    said = f"At {first['time_s']:g} s leo changes from satellite {first['before']} to "
+    assert said in capsys.readouterr().out
+
+
+def test_a_picture_of_links_that_change(tmp_path):
+    output = tmp_path / "leo.png"
+    arguments = ["preview", "leo-pass", "--set", "satcom.rain.peak_db=16", "--output", str(output)]
+    assert cli.main(arguments) == 0
+    with Image.open(output) as picture:
+        colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24)}
+    assert {(0x6F, 0x7F, 0x8F), (0x00, 0x72, 0xB2)} <= colours, "both satellites in their colours"

@@ -121,6 +121,8 @@ def _experiment(scenario: Scenario, plan: Plan, run_dir: Path) -> list[Line]:
         link = access.backhaul
         states = [dataclasses.replace(link, profile=()).at(0.0), *link.profile]
         for before, after in itertools.pairwise(states):
+            if after.time_s >= scenario.duration_s:
+                break
             lines.append(f"# {after.time_s:.3f} s")
             lines += commands.link_commands(plan, access.name, before, after)
     lines.append("# end of the traffic")

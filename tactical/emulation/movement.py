@@ -139,6 +139,8 @@ class Movement:
         for state, then in itertools.zip_longest(link.profile, link.profile[1:]):
             if state.time_s <= 0:
                 continue
+            if state.time_s >= self._scenario.duration_s:
+                return
             if not self._wait_until(state.time_s):
                 return
             lasts = then is None or then.time_s - state.time_s >= REPORTED_FROM_S

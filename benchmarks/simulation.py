@@ -73,10 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for row in found["tree"]:
             say(_row(row))
     if "python" in parts:
-        found["python"] = tp1(8, 8, 0.0, 0.1, compiled=False)
+        found["python"] = tp1(8, 8, 0.0, 0.05, compiled=False)
         say(_row(found["python"]) + ", uncompiled")
         # The same stretch, so that the share of starting flows is the same.
-        found["python_compiled"] = tp1(8, 8, 0.0, 0.1)
+        found["python_compiled"] = tp1(8, 8, 0.0, 0.05)
         say(_row(found["python_compiled"]) + ", the same compiled")
         ratio = found["python_compiled"]["hops_per_s"] / found["python"]["hops_per_s"]
         say(f"compiled over uncompiled: {ratio:.0f}")

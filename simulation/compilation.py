@@ -19,9 +19,9 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from simulation import congestion, draws, engine, heaps, queueing, state, transport
+from simulation import congestion, draws, engine, heaps, queueing, scheduling, state, transport
 
-_MODULES = (draws, heaps, queueing, congestion, transport, engine)
+_MODULES = (draws, heaps, queueing, congestion, transport, scheduling, engine)
 _SOURCES = [Path(module.__file__ or "") for module in (*_MODULES, state, sys.modules[__name__])]
 _MARKER = "simulation-engine.source"
 

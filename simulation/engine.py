@@ -6,6 +6,7 @@ from typing import Any
 from simulation.draws import exponential
 from simulation.heaps import set_timer, sift_down, take_timer
 from simulation.queueing import enqueue
+from simulation.scheduling import write
 from simulation.transport import acknowledged, data_arrives, timeout
 
 DATA, ACKNOWLEDGMENT, UNRESPONSIVE = range(3)
@@ -59,9 +60,16 @@ def advance(
                     timer_s, who, clock, heap, timers, links, ring, steps, subflows, windows,
                     connections,
                 )  # fmt: skip
+            elif who < len(subflows) + len(sources):
+                emit(
+                    timer_s, who, who - len(subflows), clock, heap, timers, links, ring, steps,
+                    sources,
+                )  # fmt: skip
             else:
-                emit(timer_s, who, who - len(subflows), clock, heap, timers, links, ring, steps,
-                     sources)  # fmt: skip
+                write(
+                    timer_s, who, who - len(subflows) - len(sources), clock, heap, timers, links,
+                    ring, steps, subflows, windows, connections,
+                )  # fmt: skip
             continue
         who = heap[0].who
         link = links[who]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulation.congestion import ALGORITHMS
+from simulation.scheduling import SCHEDULERS
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,13 @@ class Connection:
         ``wvegas`` are NewReno.
     packets : int, optional
         Length of the transfer. None: it does not end.
+    rate_bps : float
+        At which the application writes, in packets with their headers. Infinite: all is there from
+        the start.
+    scheduler : str
+        Which subflow takes what the application writes, see `simulation.SCHEDULERS`.
     start_s : float
-        When the subflows start.
+        When the subflows start, and the application.
     packet_bytes : int
         Size of data packets with their headers.
     acknowledgment_bytes : int
@@ -109,6 +115,8 @@ class Connection:
     paths: Sequence[Path]
     algorithm: str = "lia"
     packets: int | None = None
+    rate_bps: float = math.inf
+    scheduler: str = "lowest-rtt"
     start_s: float = 0.0
     packet_bytes: int = 1500
     acknowledgment_bytes: int = 40
@@ -122,6 +130,9 @@ class Connection:
         _check("algorithm", self.algorithm, known, f"one of {', '.join(ALGORITHMS)}")
         if self.packets is not None:
             _check("packets", self.packets, self.packets >= 1, "1 or more")
+        _check("rate_bps", self.rate_bps, self.rate_bps > 0.0, "more than 0 bit/s")
+        choices = f"one of {', '.join(SCHEDULERS)}"
+        _check("scheduler", self.scheduler, self.scheduler in SCHEDULERS, choices)
         _check("start_s", self.start_s, 0.0 <= self.start_s < math.inf, "0 s or more")
         _check("packet_bytes", self.packet_bytes, self.packet_bytes >= 1, "1 or more")
         size = self.acknowledgment_bytes

@@ -14,6 +14,7 @@ from simulation.draws import M1, M2
 from simulation.engine import ACKNOWLEDGMENT, DATA, UNRESPONSIVE
 from simulation.network import Connection, Link, Source
 from simulation.queueing import RING_FULL
+from simulation.scheduling import SCHEDULERS
 
 ENDLESS = 1 << 60
 _RING, _SLACK = 256, 8
@@ -43,6 +44,8 @@ class Counters:
     retransmitted, recoveries, timeouts, limited : array
         For each connection: packets sent again, fast recoveries, retransmission timeouts, and
         times that the receive window held a subflow back.
+    unsent_packets : array
+        For each connection: what its application has written and no subflow has taken.
     done_s : array
         When transfers were complete; infinite for those that are not.
     link_packets : array
@@ -63,6 +66,7 @@ class Counters:
     recoveries: NDArray[np.int64]
     timeouts: NDArray[np.int64]
     limited: NDArray[np.int64]
+    unsent_packets: NDArray[np.int64]
     done_s: NDArray[np.float64]
     link_packets: NDArray[np.int64]
     link_drops: NDArray[np.int64]
@@ -119,7 +123,7 @@ class Simulation:
             self._sources[i]["poisson"] = source.poisson
         self._steps = steps.records()
         self._fill_links(links, min(steps.bits, default=1.0))
-        self._fill_timers(clock, [source.start_s for source in sources])
+        self._fill_timers(clock, sources)
         self._heap = state.zeros(state.HEAP, max(len(links), 1))
         self._seen: Any = np.zeros(int(self._subflows["limit"].sum()), np.int8)
         self._clock = clock
@@ -139,7 +143,11 @@ class Simulation:
             packets = ENDLESS if connection.packets is None else connection.packets
             record["first"], record["last"] = s, s + len(connection.paths)
             record["algorithm"] = ALGORITHMS[connection.algorithm]
-            record["unsent"] = record["undelivered"] = packets
+            record["undelivered"] = packets
+            written = connection.rate_bps == math.inf
+            record["unsent" if written else "unwritten"] = packets
+            record["interval_s"] = 8.0 * connection.packet_bytes / connection.rate_bps
+            record["scheduler"] = SCHEDULERS[connection.scheduler]
             record["done_s"] = math.inf
             for path in connection.paths:
                 own, window = self._subflows[s], self._windows[s]
@@ -167,7 +175,7 @@ class Simulation:
         begin = 0
         for i, link in enumerate(links):
             size = _RING
-            if link.buffer_packets is not None:
+            if link.buffer_packets is not None and link.rate_bps < math.inf:
                 under_way = link.delay_s * link.rate_bps / least_bits
                 size = _SLACK + 2 * (link.buffer_packets + int(min(under_way, 1e4)))
             size = 1 << (size - 1).bit_length()
@@ -182,15 +190,24 @@ class Simulation:
             begin += size
         self._ring = state.zeros(state.PACKET, begin)
 
-    def _fill_timers(self, clock: Any, source_starts: Sequence[float]) -> None:
+    def _fill_timers(self, clock: Any, sources: Sequence[Source]) -> None:
         starts = [self._connections[c].start_s for c in self._subflows["connection"]]
-        starts += source_starts
-        timers = state.zeros(state.TIMER, len(starts))
-        for row, who in enumerate(sorted(range(len(starts)), key=starts.__getitem__)):
-            timers[row]["at_s"], timers[row]["who"] = starts[who], who
-            timers[who]["place"] = row  # a sorted list is a heap
-        clock["timers"] = len(starts)
-        self._timers = timers
+        starts += [source.start_s for source in sources]
+        # Applications start after the subflows of their connection.
+        running = list(range(len(starts)))
+        starts += [connection.start_s for connection in self._connections]
+        running += [
+            len(running) + c
+            for c, connection in enumerate(self._connections)
+            if connection.rate_bps < math.inf
+        ]
+        self._timers = state.zeros(state.TIMER, len(starts))
+        self._timers["place"] = -1
+        # A sorted list is a heap.
+        for row, who in enumerate(sorted(running, key=starts.__getitem__)):
+            self._timers[row]["at_s"], self._timers[row]["who"] = starts[who], who
+            self._timers[who]["place"] = row
+        clock["timers"] = len(running)
 
     @property
     def time_s(self) -> float:
@@ -322,6 +339,7 @@ class Simulation:
             recoveries=each("recoveries"),
             timeouts=each("timeouts"),
             limited=each("limited"),
+            unsent_packets=connections["unsent"].copy(),
             done_s=connections["done_s"].copy(),
             link_packets=links["tail"].copy(),
             link_drops=links["dropped"].copy(),

@@ -119,6 +119,10 @@ CONNECTION = np.dtype(
         ("first", I64),  # subflow
         ("last", I64),  # one beyond
         ("algorithm", I64),
+        ("scheduler", I64),
+        ("turn", I64),  # where the scheduler begins to look
+        ("unwritten", I64),  # packets that the application has still to write
+        ("interval_s", F64),  # between two of them
         ("unsent", I64),  # packets that no subflow has taken
         ("undelivered", I64),
         ("done_s", F64),

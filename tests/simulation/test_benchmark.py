@@ -22,6 +22,6 @@ def test_compiled_beside_uncompiled():
     )
     found = json.loads(done.stdout)
     plain, compiled = found["python"], found["python_compiled"]
-    assert plain["hops"] == compiled["hops"] > 100_000
+    assert plain["hops"] == compiled["hops"] > 20_000
     assert plain["hops_per_s"] < compiled["hops_per_s"]
     assert "htsim" in done.stderr  # for people, where standard output is for a program

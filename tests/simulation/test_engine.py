@@ -25,6 +25,7 @@ def lossy(algorithm: str, compiled: bool, seed: int = 3) -> Simulation:
     connections = [
         Connection([Path([0], [2, 3]), Path([1]), Path([1, 0])], algorithm),
         Connection([Path([0, 1])], packets=300, start_s=0.5),
+        Connection([Path([0]), Path([1])], rate_bps=2e6, packets=250),
     ]
     sources = [Source([1], 1e6, 0.1, 0.1), Source([0], 5e5, poisson=True, start_s=0.2)]
     return Simulation(links, connections, sources, seed, compiled)
@@ -97,6 +98,17 @@ def test_a_full_buffer_drops_and_counts_the_packet_being_sent():
     offered = math.floor(10.0 / 0.006) + 1
     assert counters.link_packets[0] + counters.link_drops[0] == offered
     assert counters.link_packets[0] == 833 + 5
+
+
+def test_a_link_without_a_rate_has_nobody_wait():
+    simulation = Simulation(
+        [Link(delay_s=0.1, buffer_packets=1), Link(buffer_packets=1)],
+        [Connection([Path([0, 1])], packets=64)],
+        compiled=False,
+    )
+    simulation.run(10.0)
+    assert simulation.counters().link_drops.tolist() == [0, 0]
+    assert simulation.counters().delivered_packets.tolist() == [64]
 
 
 def test_random_losses_are_as_many_as_said():
@@ -214,6 +226,8 @@ def test_every_packet_is_accounted_for(links, algorithm, packets, seed):
         (lambda: Connection([Path([0])], "vegas"), "algorithm is 'vegas'; expected one of"),
         (lambda: Connection([Path([0])], receive_window_packets=1000), "power of two"),
         (lambda: Connection([Path([0])], packets=0), "packets is 0"),
+        (lambda: Connection([Path([0])], rate_bps=0.0), "rate_bps is 0.0"),
+        (lambda: Connection([Path([0])], scheduler="best"), "scheduler is 'best'; expected one"),
         (lambda: Source([0], 0.0), "rate_bps is 0.0"),
         (
             lambda: Simulation([Link()], [Connection([Path([1])])]),

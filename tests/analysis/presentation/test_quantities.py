@@ -30,14 +30,17 @@ def test_digits_follow_the_quantity(written, value, expected):
 
 
 def cell(text: str, label: str) -> str:
-    (line,) = [line for line in text.splitlines() if line.startswith(label)]
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{label}  ")]
     return re.split(r"\s{2,}", line)[-1]
 
 
 def test_a_run_and_a_comparison_write_the_same(fdm: RunResult) -> None:
     compared = comparison_text(compare([fdm.to_json()]))
-    for label in ("goodput, mean of users", "Jain index"):
-        assert cell(compared, label) == cell(table([fdm]), label)
+    for label, compared_as in (
+        ("goodput, mean of users", "goodput, mean of users"),
+        ("Jain index", "Jain index of the run"),
+    ):
+        assert cell(compared, compared_as) == cell(table([fdm]), label)
 
 
 def test_an_interval_has_the_digits_of_its_mean(sptcp: RunResult, fdm: RunResult) -> None:

@@ -43,6 +43,7 @@ def stories_table(run: RunResult) -> str:
     """Handovers from cause to effect, as a table of a page; empty without any."""
     if not run.handover_stories:
         return ""
+    latency = f"<p>{latency_words(run)}</p>" if run.handover_latency is not None else ""
     lines = [
         (
             whole(each.number),
@@ -58,12 +59,26 @@ def stories_table(run: RunResult) -> str:
         '<h3>Handovers, from cause to effect</h3><p class="soft">The cause lies between the stamps '
         "before and after the command that changed the link, the later one drawn in to when the "
         "controller knew: the middle, and half their distance. Deployed means that the switches "
-        "have confirmed flow entries and queues. Effects are seen at the host.</p>"
+        "have confirmed flow entries and queues. Effects are seen at the host.</p>" + latency
     ) + table(
         "Times in seconds of the run.",
         ("no.", "user", "what", "cause (s)", "controller", "effect"),
         lines,
     )
+
+
+def latency_words(run: RunResult) -> str:
+    """How long the controller took from associations to deployments, in parts; empty without."""
+    found = run.handover_latency
+    if found is None:
+        return ""
+    names = ("detection", "waiting", "solve", "deploy", "total")
+    parts = [
+        f"{name} {1e3 * spread.median_s:.1f} / {1e3 * spread.p95_s:.1f} ms"
+        for name, spread in ((name, getattr(found, name)) for name in names)
+    ]
+    what = f"{found.associations} association{'s' * (found.associations != 1)}"
+    return f"From {what} to verified entries and queues, median / p95: {', '.join(parts)}."
 
 
 def moment(at_s: float, error_s: float | None, digits: int = 2) -> str:

@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 from analysis.presentation.figures import in_order, run_names
 from analysis.presentation.quantities import seconds
-from analysis.presentation.run_figures import goodput, interrupted, moment, reaction
+from analysis.presentation.run_figures import (
+    goodput,
+    interrupted,
+    latency_words,
+    moment,
+    reaction,
+)
 from analysis.run.result import HandoverStory, RunResult
 
 
@@ -18,7 +24,7 @@ def stories_text(results: Sequence[RunResult]) -> str:
     Returns
     -------
     str
-        Five or six lines a handover; no line end after the last.
+        Five or six lines a handover, then how long the controller took; no line end after the last.
     """
     results = in_order(results)
     lines: list[str] = []
@@ -29,6 +35,8 @@ def stories_text(results: Sequence[RunResult]) -> str:
             lines.append("no handovers")
         for story in result.handover_stories:
             lines += [*([""] if lines and not lines[-1].endswith(":") else []), *_told(story)]
+        if latency := latency_words(result):
+            lines += ["", latency]
     return "\n".join(lines)
 
 

@@ -28,6 +28,7 @@ from analysis.run.directory import (
     number,
     read_run,
 )
+from analysis.run.latency import handover_latency
 from analysis.run.machine import machine_load, stalls
 from analysis.run.measure import (
     Clock,
@@ -178,6 +179,7 @@ def analyse(run_directory: str | Path) -> RunResult:
         chart=_chart(files),
         solve_log=[_solve(each) for each in files.of_kind("solve")],
         handover_stories=stories(files.events, changes, timelines, multipath=protocol != "sptcp"),
+        handover_latency=handover_latency(files.events),
         environment=files.environment,
         references_bps=references,
     )

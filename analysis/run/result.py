@@ -404,6 +404,42 @@ class CounterCheck:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """Of several times, the median and the one that 95 % do not exceed, seconds."""
+
+    median_s: float
+    p95_s: float
+
+
+@dataclass(frozen=True)
+class HandoverLatency:
+    """From associations to what the controller deployed because of them.
+
+    Attributes
+    ----------
+    associations : int
+        How many led to a deployment.
+    detection : Spread
+        From the association, as its access point tells of it, until the controller had heard of it.
+    waiting : Spread
+        From then until it was taken up: the decision before it had to be in force.
+    solve : Spread
+        The policy's decision, from stating the problem to the rates of queues.
+    deploy : Spread
+        Until switches had confirmed all entries and queues, and they had been read back.
+    total : Spread
+        All of it.
+    """
+
+    associations: int
+    detection: Spread
+    waiting: Spread
+    solve: Spread
+    deploy: Spread
+    total: Spread
+
+
+@dataclass(frozen=True)
 class Chart:
     """Where everything was: east and north in metres, up above the sea.
 
@@ -494,6 +530,7 @@ class RunResult:
     bands: list[Band] = field(default_factory=list)
     solve_log: list[Solve] = field(default_factory=list)
     handover_stories: list[HandoverStory] = field(default_factory=list)
+    handover_latency: HandoverLatency | None = None
     allocation: list[AllocationPeriod] = field(default_factory=list)
     counter_checks: list[CounterCheck] = field(default_factory=list)
     applications: list[ApplicationResult] = field(default_factory=list)

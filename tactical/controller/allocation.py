@@ -66,6 +66,8 @@ class Allocation:
     subflows: tuple[Subflow, ...]
     solution: fdm.Solution | None = None
     down: fdm.Solution | None = None
+    cpu_time_s: float | None = field(default=None, compare=False)
+    """Processor time that it took, whatever else the machine did meanwhile."""
 
 
 @dataclass(frozen=True)

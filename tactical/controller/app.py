@@ -22,6 +22,7 @@ from fdm.queues import QueueRate
 from .deadline import Deadline
 from .deployment import (
     COUNTED,
+    HELD,
     OWNER,
     OWNER_MASK,
     Change,
@@ -44,6 +45,7 @@ from .events import (
     PortChanged,
     QueuesRead,
     RoleChanged,
+    SegmentHeld,
     StationHeard,
     Tick,
 )
@@ -56,6 +58,7 @@ from .openflow import (
     entries_request,
     flow_entries,
     flow_mod,
+    packet_out,
     role_request,
     undisturbed_request,
 )
@@ -247,7 +250,12 @@ class ControllerApp(App):
             return
         if int.from_bytes(frame[12:14], "big") < 0x0600:  # a length: IEEE 802.3 with LLC
             self._put(StationHeard(ev.msg.datapath.id, frame[6:12].hex(":")))
-        elif (handshake := read_handshake(frame)) is not None:
+        elif (handshake := read_handshake(frame)) is None:
+            return
+        elif ev.msg.cookie == HELD:
+            port = ev.msg.match["in_port"]
+            self._put(SegmentHeld(ev.msg.datapath.id, port, handshake.source, frame))
+        else:
             self._put(HandshakeSeen(handshake))
 
     @handler.set_ev_cls(ofp_event.EventOFPErrorMsg, [_CONFIG, _MAIN])
@@ -462,7 +470,9 @@ class ControllerApp(App):
             case PolicySet(policy) if named(policy).uses_queues:
                 self._open_tables()
         decision = self.controller.handle(event, time.monotonic())
-        return self._carry_out(decision, received_s)
+        outcome = self._carry_out(decision, received_s)
+        self._send_held()
+        return outcome
 
     def _change_role(self) -> None:
         """Tell all switches, and as a new master learn what the old one has left there."""
@@ -486,6 +496,8 @@ class ControllerApp(App):
             problem = record.data["message"] if record.kind == "error" else problem
         if decision.change is None or decision.target is None:
             self.controller.confirm(decision)
+            for record in decision.outcome:
+                self.write(record)
             return Outcome(decision.trigger, not problem, problem)
         started_s = time.monotonic()
         try:
@@ -502,13 +514,19 @@ class ControllerApp(App):
             "deploy_time_s": time.monotonic() - started_s,
             "verify_time_s": time.monotonic() - deployed_s,
         }
-        for record in _deployment_records(decision, times):
+        for record in (*_deployment_records(decision, times), *decision.outcome):
             self.write(record)
         return Outcome(decision.trigger, True)
 
+    def _send_held(self) -> None:
+        """Send on what came before its entries."""
+        for segment in self.controller.released(time.monotonic()):
+            if (datapath := self._datapaths.get(segment.dpid)) is not None:
+                datapath.send_msg(packet_out(datapath, segment.in_port, segment.frame))
+
     def _deploy(self, steps: Change) -> None:
-        self._set_queues(steps.lowered)
-        self._set_queues(steps.raised)
+        for rates in steps.transactions:
+            self._set_queues(rates)
         self._send_entries(steps.added)
         self._send_entries(steps.removed, delete=True)
         if steps.dropped:
@@ -693,5 +711,8 @@ def _deployment_records(decision: Decision, times: Mapping[str, float]) -> list[
         "queues_dropped": len(steps.dropped),
     }
     records.append(Record("flow_mod", "controller", figures))
-    records.append(Record("assignment", "controller", {"trigger": decision.trigger, **times}))
+    cause = {} if decision.cause is None else {"cause": decision.cause}
+    records.append(
+        Record("assignment", "controller", {"trigger": decision.trigger, **cause, **times})
+    )
     return records

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from fdm.queues import QueueRate, changes, queue_ids
 from .allocation import Allocation, Path, Subflow
 from .network import Attachment, ControlledNetwork
 
+HELD_PRIORITY = 50
 SUBFLOW_PRIORITY = 100
 HANDSHAKE_PRIORITY = 150
 HEARD_PRIORITY = 200
@@ -19,10 +21,15 @@ ETH_TYPE_LLC = 0x05FF
 """What Open vSwitch calls an 802.3 frame without a SNAP type: ovs-fields(7), ``eth_type``."""
 IP_PROTO_TCP = 6
 TCP_SYN = 0x002
+TCP_ACK = 0x010
+WHOLE_PACKET = 0xFFFF
+"""OFPCML_NO_BUFFER: a packet-in has all of the packet."""
 
 OWNER = 0x7AC7 << 48
 """Cookie of every entry of this controller: those of others are neither read nor touched."""
 OWNER_MASK = 0xFFFF << 48
+HELD = OWNER | 1
+"""Cookie of the entry by which the first segment of a subflow without entries comes here."""
 COUNTED = 1 << 47
 """Set on the entry by which a subflow enters the network: its bytes are what the user sends."""
 
@@ -111,10 +118,11 @@ class Deployment:
 class Change:
     """The ordered steps from one deployment to another.
 
-    The order keeps every intermediate state sound: rates fall before others rise (those of
-    queues that will go lose their guarantee), queues exist before flow entries use them (an
+    The order keeps every intermediate state sound: on a port, guarantees fall before others rise
+    (those of queues that will go are lost), queues exist before flow entries use them (an
     undeclared queue forwards at full port rate), new entries are in place before old ones go,
-    and queues go last.
+    and queues go last.  `lowered` has what is set first on ports where a guarantee falls,
+    `raised` the rest.
     """
 
     lowered: Mapping[Queue, QueueRate]
@@ -127,6 +135,14 @@ class Change:
     def empty(self) -> bool:
         """Whether there is nothing to do."""
         return not (self.lowered or self.raised or self.added or self.removed or self.dropped)
+
+    @property
+    def transactions(self) -> tuple[Mapping[Queue, QueueRate], Mapping[Queue, QueueRate]]:
+        """All queues to be set: at once, and when guarantees on their port have fallen."""
+        falling = {(q.datapath, q.port) for q in self.lowered}
+        waiting = {q: rate for q, rate in self.raised.items() if (q.datapath, q.port) in falling}
+        at_once = {q: rate for q, rate in self.raised.items() if q not in waiting}
+        return {**self.lowered, **at_once}, waiting
 
     @property
     def touched(self) -> dict[int, frozenset[int]]:
@@ -160,6 +176,7 @@ def deployment(
     for name in {a.datapath for a in network.attachments if a.wireless}:
         match: tuple[Field, ...] = (("eth_type", ETH_TYPE_LLC),)
         flows.add(FlowEntry(network.dpid(name), HEARD_PRIORITY, match, (("controller", 64),)))
+        flows.add(_held(network, name))
     for subflow in allocation.subflows:
         a = subflow.attachment
         for (datapath, port), rate in subflow.queues.items():
@@ -225,6 +242,21 @@ def _between(source: str, destination: str) -> tuple[Field, ...]:
     return (("eth_type", ETH_TYPE_IPV4), ("ipv4_dst", destination), ("ipv4_src", source))
 
 
+def _held(network: ControlledNetwork, datapath: str) -> FlowEntry:
+    """The entry for a SYN that comes before the entries of its subflow.
+
+    Dropped, it would be sent again a second later only (RFC 6298, section 2.1).
+    """
+    match: tuple[Field, ...] = (
+        ("eth_type", ETH_TYPE_IPV4),
+        ("ip_proto", IP_PROTO_TCP),
+        ("ipv4_dst", network.server.address),
+        ("tcp_flags", (TCP_SYN, TCP_SYN | TCP_ACK)),
+    )
+    actions: tuple[Field, ...] = (("controller", WHOLE_PACKET),)
+    return FlowEntry(network.dpid(datapath), HELD_PRIORITY, match, actions, HELD)
+
+
 def _copied(
     dpid: int, match: tuple[Field, ...], actions: tuple[Field, ...], cookie: int
 ) -> FlowEntry:
@@ -259,8 +291,7 @@ def change(before: Deployment, after: Deployment, *, tolerance: float = 0.0) -> 
     """
     dropped = tuple(sorted(before.queues.keys() - after.queues.keys(), key=repr))
     lasting = {queue: QueueRate(0, before.queues[queue].max_bps) for queue in dropped}
-    lowered: dict[Queue, QueueRate] = {}
-    raised: dict[Queue, QueueRate] = {}
+    rates: dict[Queue, QueueRate] = {}
     for queue, rate in changes(
         before.queues,
         {**after.queues, **lasting},
@@ -268,9 +299,18 @@ def change(before: Deployment, after: Deployment, *, tolerance: float = 0.0) -> 
         link=lambda queue: (queue.datapath, queue.port),
     ):
         assert rate is not None  # nothing goes here: what goes is in `lasting`
-        old = before.queues.get(queue)
-        falls = old is not None and rate.min_bps < old.min_bps
-        (lowered if falls else raised)[queue] = rate
+        rates[queue] = rate
+    rise = {
+        queue: rate.min_bps - before.queues[queue].min_bps if queue in before.queues else math.inf
+        for queue, rate in rates.items()
+    }
+    falling = {(queue.datapath, queue.port) for queue in rates if rise[queue] < 0}
+    lowered = {
+        queue: rate
+        for queue, rate in rates.items()
+        if rise[queue] <= 0 and (queue.datapath, queue.port) in falling
+    }
+    raised = {queue: rate for queue, rate in rates.items() if queue not in lowered}
     kept_keys = {flow.key for flow in after.flows}
     return Change(
         lowered=lowered,

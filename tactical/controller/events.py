@@ -49,11 +49,12 @@ class PortChanged:
 
 @dataclass(frozen=True)
 class AssociationChanged:
-    """A station joined or left an access point, as the testbed reports it."""
+    """A station joined or left an access point, as `source` reports it."""
 
     user: str
     datapath: str
     associated: bool
+    source: str = "testbed"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,16 @@ class HandshakeSeen:
     """A switch passed on a copy of a TCP segment with SYN."""
 
     handshake: Handshake
+
+
+@dataclass(frozen=True)
+class SegmentHeld:
+    """A switch passed on a whole frame with a SYN, for which it has no entry of a subflow yet."""
+
+    dpid: int
+    in_port: int
+    source: str
+    frame: bytes
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,7 @@ Event = (
     | AssociationChanged
     | StationHeard
     | HandshakeSeen
+    | SegmentHeld
     | CountersRead
     | DemandSet
     | CapacitySet

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .allocation import Allocation, Situation
+from .allocation import TRICKLE_BPS, Allocation, Situation
 from .deployment import (
+    SUBFLOW_PRIORITY,
     Change,
     Deployment,
     FlowEntry,
@@ -41,15 +42,23 @@ from .events import (
     PortChanged,
     QueuesRead,
     RoleChanged,
+    SegmentHeld,
     SignalMeasured,
     StationHeard,
     Tick,
 )
 from .network import ControlledNetwork
 from .policy import Policy, named
-from .view import View
+from .view import Place, View
 
 _TELLS_WHAT_IS_DEPLOYED = (DatapathConnected, QueuesRead, DeploymentFailed, RoleChanged)
+
+
+HOLD_S = 1.0
+"""A segment that came too early is kept so long: its sender sends it again after that."""
+HELD_SEGMENTS = 256
+
+CAUSES = ("user", "access_point", "associated", "source")
 
 
 class SolveError(RuntimeError):
@@ -67,7 +76,17 @@ class Record:
 
 @dataclass(frozen=True)
 class Decision:
-    """What one event led to: records for the log and, if anything must change, how."""
+    """What one event led to: records for the log and, if anything must change, how.
+
+    Attributes
+    ----------
+    records
+        For the log, at once.
+    outcome
+        For the log, when the change is in force.
+    cause
+        The association behind it, if it is one: user, access point, whether associated, source.
+    """
 
     trigger: str
     records: tuple[Record, ...] = ()
@@ -75,6 +94,9 @@ class Decision:
     target: Deployment | None = None
     solve_time_s: float = 0.0
     accepted: Accepted | None = field(default=None, repr=False)
+    outcome: tuple[Record, ...] = ()
+    backups: Mapping[Place, bool] | None = field(default=None, repr=False)
+    cause: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -122,7 +144,8 @@ class Controller:
         self._judged_s = -math.inf
         self._numbers: PortNumbers = {}
         self._memory: Memory = {}
-        self._draining: frozenset[tuple[str, str]] = frozenset()
+        self._backups: Mapping[Place, bool] = {}
+        self._held: tuple[tuple[float, SegmentHeld], ...] = ()
 
     @property
     def allocation(self) -> Allocation | None:
@@ -149,6 +172,9 @@ class Controller:
         records = _link_records(event, self.network) if self.view != before else ()
         if isinstance(event, HandshakeSeen):
             return Decision(trigger, self._subflow_records(before))
+        if isinstance(event, SegmentHeld):
+            self._held = (*self._held, (now_s, event))[-HELD_SEGMENTS:]
+            return Decision(trigger)
         self._complete = self._complete or (
             self.view.ready(self.network, now_s)
             and (self.view.queues_read or not self.policy.uses_queues)
@@ -158,7 +184,6 @@ class Controller:
         if not self._complete or not self.view.master:
             return Decision(trigger, records)
         situation = self.view.situation(self.network, now_s)
-        records = (*records, *self._drains(situation, now_s))
         return self._decide(event, trigger, records, situation, now_s)
 
     def confirm(self, decision: Decision) -> None:
@@ -169,6 +194,21 @@ class Controller:
             self.deployed = held if steps is None else reached(self.deployed, held, steps)
         if decision.accepted is not None:
             self._accepted = decision.accepted
+        if decision.backups is not None:
+            self._backups = decision.backups
+
+    def released(self, now_s: float) -> tuple[SegmentHeld, ...]:
+        """Segments that were held and have entries now; each is returned once."""
+        if not self._held:
+            return ()
+        ready = {
+            (f.dpid, dict(f.match)["ipv4_src"])
+            for f in self.deployed.flows
+            if f.priority == SUBFLOW_PRIORITY
+        }
+        fresh = [each for each in self._held if self.view.master and now_s < each[0] + HOLD_S]
+        self._held = tuple(each for each in fresh if (each[1].dpid, each[1].source) not in ready)
+        return tuple(s for _, s in fresh if (s.dpid, s.source) in ready)
 
     def next_moment_s(self, now_s: float) -> float | None:
         """When an expectation falls due that has not yet; a :class:`Tick` is to come then."""
@@ -223,6 +263,7 @@ class Controller:
         away = self._away()
         target = target.keeping(away, self.deployed.queues_used(away, self.network))
         steps = change(self.deployed, target, tolerance=self.network.settings.queue_tolerance)
+        backups = self._wanted_backups(accepted)
         return Decision(
             trigger,
             records,
@@ -230,6 +271,9 @@ class Controller:
             target if not steps.empty else reached(self.deployed, target, steps),
             took_s,
             accepted,
+            self._priority_records(backups, now_s),
+            backups,
+            _cause(event, self.network),
         )
 
     def _subflow_records(self, before: View) -> tuple[Record, ...]:
@@ -274,27 +318,34 @@ class Controller:
             return True
         return not self.policy.keeps(situation, accepted.allocation, since_s)
 
-    def _drains(self, situation: Situation, now_s: float) -> tuple[Record, ...]:
-        """Say which paths have begun to be emptied before they go, or no longer are."""
-        draining = frozenset(
-            (a.user, a.datapath)
-            for a in situation.fading
-            if not self.view.expected[a.user, a.datapath][0]
-        )
-        begun, self._draining = draining - self._draining, draining
-        return tuple(
-            Record(
-                "drain",
-                "controller",
-                {
-                    "user": user,
-                    "via": via,
-                    "backup": True,
-                    "expected_in_s": self.view.expected[user, via][1] - now_s,
-                },
-            )
-            for user, via in sorted(begun)
-        )
+    def _wanted_backups(self, accepted: Accepted) -> dict[Place, bool]:
+        """Of every subflow that is there, whether its user is to use another one instead."""
+        here = {(a.user, a.datapath) for a in self.view.attached(self.network)}
+        idle = {
+            (s.attachment.user, s.attachment.datapath): s.attachment in accepted.situation.fading
+            or (s.rate_bps is not None and s.rate_bps < TRICKLE_BPS)
+            for s in accepted.allocation.subflows
+        }
+        busy = {place[0] for place in here if not idle.get(place, True)}
+        return {
+            place: unused and place[0] in busy for place, unused in idle.items() if place in here
+        }
+
+    def _priority_records(self, backups: Mapping[Place, bool], now_s: float) -> tuple[Record, ...]:
+        """Say which subflows have become backups, or are none any more.
+
+        A subflow that comes is none; what an earlier controller said is not known.
+        """
+        inherited = self._accepted is None and self.deployed.flows
+        records = []
+        for place, backup in sorted(backups.items()):
+            if inherited or backup != self._backups.get(place, False):
+                data = {"user": place[0], "via": place[1], "backup": backup}
+                associated, at_s = self.view.expected.get(place, (True, 0.0))
+                if backup and not associated:
+                    data["expected_in_s"] = at_s - now_s
+                records.append(Record("subflow_priority", "controller", data))
+        return tuple(records)
 
     def _failed_solve(self, trigger: str, error: Exception) -> Record:
         stays = "the allocation in force stays" if self._accepted else "nothing is deployed"
@@ -319,7 +370,7 @@ def _trigger(event: Event, network: ControlledNetwork) -> str:
             return "deployment failed"
         case PortChanged(_, port, up):
             return f"port {port} {'up' if up else 'down'}"
-        case AssociationChanged(user, datapath, associated):
+        case AssociationChanged(user, datapath, associated, _):
             return f"{user} {'associated with' if associated else 'dissociated from'} {datapath}"
         case StationHeard(dpid, mac):
             return f"{_station(network, mac)} heard at {name(dpid)}"
@@ -341,8 +392,21 @@ def _trigger(event: Event, network: ControlledNetwork) -> str:
             return "counters read"
         case HandshakeSeen():
             return "subflow seen"
+        case SegmentHeld(_, _, source, _):
+            return f"subflow of {source} is early"
         case Tick():
             return "expected change of association"
+
+
+def _cause(event: Event, network: ControlledNetwork) -> Mapping[str, Any] | None:
+    match event:
+        case AssociationChanged(user, datapath, associated, source):
+            return dict(zip(CAUSES, (user, datapath, associated, source), strict=True))
+        case StationHeard(dpid, mac):
+            place = (_station(network, mac), network.datapath_name(dpid))
+            return dict(zip(CAUSES, (*place, True, "frame"), strict=True))
+        case _:
+            return None
 
 
 def _station(network: ControlledNetwork, mac: str) -> str:
@@ -377,6 +441,8 @@ def _solve_record(trigger: str, allocation: Allocation, took_s: float) -> Record
             "mean_packet_delay_s": solution.mean_packet_delay_s,
             "relative_gap": solution.relative_gap,
             "solve_time_s": took_s,
+            "solver_time_s": solution.solve_time_s,
+            "cpu_time_s": allocation.cpu_time_s,
             "path_flows": [
                 {
                     "user": s.attachment.user,

@@ -49,6 +49,13 @@ def counted_request(datapath: Any) -> Any:
     return entries_request(datapath, OWNER | COUNTED, OWNER_MASK | COUNTED)
 
 
+def packet_out(datapath: Any, in_port: int, frame: bytes) -> Any:
+    """The OFPPacketOut that lets a frame go through the flow table as if it had just come."""
+    parser, protocol = datapath.ofproto_parser, datapath.ofproto
+    table = parser.OFPActionOutput(protocol.OFPP_TABLE)
+    return parser.OFPPacketOut(datapath, protocol.OFP_NO_BUFFER, in_port, [table], frame)
+
+
 def role_request(datapath: Any, master: bool | None, generation: int) -> Any:
     """The OFPRoleRequest to become master or slave; None only asks for the generation."""
     protocol = datapath.ofproto

@@ -3,6 +3,7 @@
 ===================================================================  =========================
 ``{"user": u, "access_point": a, "associated": true}``               it happened
 the same with ``"in_s": 3.5``                                        it is expected in 3.5 s
+the same with ``"source": "hostapd"``                                who has seen it
 ``{"user": u, "access_point": a, "signal_dbm": -71.0}``              signal of the access point
 ``{"user": u, "access_point": a, "distance_m": 900, "range_m": x}``  distance, and its reach
 ``{"user": u, "rate_bps": 3e6}``                                     a new demand
@@ -65,6 +66,8 @@ def read_report(line: str, now_s: float) -> Event:
         raise ValueError("expected associated to be true or false")
     if fields == {"associated"}:
         return AssociationChanged(user, place, associated)
+    if fields == {"associated", "source"} and isinstance(report["source"], str):
+        return AssociationChanged(user, place, associated, report["source"])
     if fields == {"associated", "in_s"}:
         return AssociationExpected(user, place, associated, now_s + _number(report, "in_s"))
     raise ValueError(f"unknown fields among {', '.join(sorted(fields))}")

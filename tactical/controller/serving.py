@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import socket
@@ -145,4 +146,7 @@ def start(
     threading.Thread(target=run, daemon=True, name="framework").start()
     if not running.wait(START_TIMEOUT_S):
         raise ServingError(f"OpenFlow: the framework did not start within {START_TIMEOUT_S:g} s")
+    # What is there by now stays; the collector need not look through it during a handover.
+    gc.collect()
+    gc.freeze()
     return made[0]

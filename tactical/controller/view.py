@@ -106,7 +106,7 @@ class View:
                     self,
                     down_ports=self.down_ports - changed if up else self.down_ports | changed,
                 )
-            case AssociationChanged(user, datapath, associated):
+            case AssociationChanged(user, datapath, associated, _):
                 if not network.has_attachment(user, datapath):
                     return self
                 pair = frozenset({(user, datapath)})

@@ -235,10 +235,10 @@ def endpoint_added(plan: Plan, interface: HostInterface, relay: str) -> Command:
     return Command(("ip", "mptcp", "endpoint", "add", *endpoint), interface.node)
 
 
-def endpoint_backup(plan: Plan, interface: HostInterface, relay: str) -> Command:
-    """Send nothing new over the interface's subflows, while another one works (MP_PRIO)."""
-    identifier = _endpoint(plan, relay)
-    argv = ("ip", "mptcp", "endpoint", "change", "id", identifier, "backup")
+def endpoint_priority(plan: Plan, interface: HostInterface, relay: str, *, backup: bool) -> Command:
+    """Send nothing new over the interface's subflows while another one works, or do (MP_PRIO)."""
+    flag = "backup" if backup else "nobackup"
+    argv = ("ip", "mptcp", "endpoint", "change", "id", _endpoint(plan, relay), flag)
     return Command(argv, interface.node)
 
 

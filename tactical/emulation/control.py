@@ -19,6 +19,7 @@ from .plan import OPENFLOW_PORT, Plan
 from .processes import EmulationError, Process
 
 READY_TIMEOUT_S = 180.0 * PATIENCE
+NICENESS = -10
 ACCESS_RATE_BPS = 100e6
 """Rate of a station's own link to a relay, and of the host's: never the bottleneck here."""
 
@@ -136,10 +137,12 @@ class ControllerProcess:
         for trunk, (rate_bps, delay_s) in list(self._links.items()):
             self._tell(trunk=trunk, rate_bps=rate_bps, delay_s=delay_s)
 
-    def report(self, user: str, access_point: str, associated: bool) -> None:
-        """Tell the controller that a station joined or left an access point."""
+    def report(
+        self, user: str, access_point: str, associated: bool, source: str = "testbed"
+    ) -> None:
+        """Tell the controller that a station joined or left an access point, and who says so."""
         self._associated[user, access_point] = associated
-        self._tell(user=user, access_point=access_point, associated=associated)
+        self._tell(user=user, access_point=access_point, associated=associated, source=source)
 
     def report_link(self, trunk: str, rate_bps: float, delay_s: float) -> None:
         """Tell the controller what a trunk carries from now on, as a modem does (RFC 8175)."""
@@ -211,7 +214,10 @@ def controller(
     file = run_dir / "network.json"
     description.save(controlled_network(plan, scenario), file)
     # os-ken imports eventlet even where it is not used, and eventlet warns of itself.
-    argv = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
+    # A network's operator gives it a machine of its own; here it must not wait for the commands by
+    # which stations hand over.
+    argv = ["nice", "-n", str(NICENESS)]
+    argv += [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
     argv += ["--network", str(file)]
     argv += ["--port", str(OPENFLOW_PORT), "--ovsdb", ovsdb]
     log = run_dir / "logs" / "controller.log"

@@ -55,6 +55,8 @@ class MininetWifiNetwork(Network):
     distance. So a scenario is the same experiment under every adapter.
     """
 
+    hostapd_control = Path("/var/run/hostapd")
+
     def __init__(self, plan: Plan, run_dir: Path) -> None:
         super().__init__(plan, run_dir)
         self._logs = run_dir / "logs"

@@ -11,8 +11,8 @@ waits for each moment and does what a station would do then
 * under MPTCP the satellites stay.  A new association adds an endpoint, so that the kernel
   opens a subflow; a lost association removes it, so that the kernel sends at once elsewhere
   what that subflow had not delivered.  The radio leaves one access point before it joins another;
-* under ``fdm`` with prediction, station and controller know of a change beforehand: the station
-  makes a subflow a backup before it loses it, and what is under way arrives.
+* under ``fdm`` with prediction the controller is told of a change beforehand: it makes a subflow a
+  backup before the station loses it, and what is under way arrives.
 """
 
 from __future__ import annotations
@@ -33,25 +33,29 @@ from . import commands
 from .control import ControllerProcess
 from .events import EventLog
 from .network import Network
+from .subflow_priorities import SubflowPriorities
 
 POSITION_PERIOD_S = 1.0
 
 REPORTED_FROM_S = 1.0
 """The controller is not told of a state of a link that lasts less long than this."""
 
-LEAD_TIME_S = 2.0
-"""So long before it leaves a range, a station that knows makes its subflow there a backup."""
-
 
 class Movement:
     """Moves every station of a network through a scenario."""
 
     def __init__(
-        self, scenario: Scenario, network: Network, controller: ControllerProcess, events: EventLog
+        self,
+        scenario: Scenario,
+        network: Network,
+        controller: ControllerProcess,
+        priorities: SubflowPriorities,
+        events: EventLog,
     ) -> None:
         self._scenario = scenario
         self._network = network
         self._controller = controller
+        self._priorities = priorities
         self._events = events
         self._predicting = network.plan.protocol == "fdm" and scenario.prediction == "mobility"
         self._over = threading.Event()
@@ -63,6 +67,9 @@ class Movement:
         """Bring up the access that every station has before traffic starts."""
         for station in self._network.plan.stations:
             self._network.run_all(commands.start_access(self._network.plan, station))
+            for interface in self._network.plan.stations[station]:
+                if not interface.wireless:
+                    self._priorities.added(station, interface.relay)
         for change in self._handovers:
             if change.time_s <= 0:
                 self._change(change)
@@ -112,26 +119,18 @@ class Movement:
     def _follow_station(self, station: str) -> None:
         for change in self._handovers:
             if change.station == station and change.time_s > 0:
-                if self._predicting and not self._prepare(change):
-                    return
+                if self._predicting:
+                    self._expect(change)
                 if not self._wait_until(change.time_s):
                     return
                 self._change(change)
 
-    def _prepare(self, change: Handover) -> bool:
-        """Tell of a change before it comes; False if the movement is over before that."""
+    def _expect(self, change: Handover) -> None:
+        """Tell the controller of a change before it comes."""
         left_s = max(0.0, change.time_s - self._events.now_s)
         for place, joined in ((change.before, False), (change.after, True)):
             if place in self._access_points:
                 self._controller.expect(change.station, place, joined, left_s)
-        if change.before in self._access_points:
-            if not self._wait_until(change.time_s - LEAD_TIME_S):
-                return False
-            plan = self._network.plan
-            interface = plan.station_interface(change.station, change.before)
-            self._network.run(commands.endpoint_backup(plan, interface, change.before))
-            self._events.write("subflow_backup", change.station, interface=interface.name)
-        return True
 
     def _follow_link(self, relay: str) -> None:
         link = self._changing[relay]
@@ -170,8 +169,13 @@ class Movement:
     def _change(self, change: Handover) -> None:
         before, after = change.before, change.after
         self._handover(change, "begin")
+        station = change.station
+        if before in self._access_points:
+            self._priorities.removed(station, before)
         self._step(self._network.leave, change, before, ("dissociating", "dissociated"))
         self._step(self._network.join, change, after, ("associating", "associated"))
+        if after in self._access_points:
+            self._priorities.added(station, after)
         self._handover(change, "end")
 
     def _step(

@@ -62,6 +62,9 @@ class Network(ABC):
         Where logs go.
     """
 
+    hostapd_control = radios.CONTROL
+    """Where every hostapd has its control socket, by interface."""
+
     def __init__(self, plan: Plan, run_dir: Path) -> None:
         self.plan = plan
         self._run_dir = run_dir

@@ -16,6 +16,9 @@ from .processes import COMMAND_TIMEOUT_S, EmulationError, Process
 READY_TIMEOUT_S = 30.0
 _SYSFS = Path("/sys/class/ieee80211")
 _OWNER = Path("/run/tactical-radios.pid")
+CONTROL = Path("/run/tactical-hostapd")
+"""Where each hostapd has its control socket, by interface; a run directory may be too deep for one
+(unix(7): 107 bytes)."""
 _UNLOAD = ("modprobe", "--remove", "mac80211_hwsim")
 
 
@@ -87,6 +90,7 @@ def start_access_point(radio: Radio, run_dir: Path) -> Process:
     configuration.write_text(
         f"interface={radio.interface}\n"
         "driver=nl80211\n"
+        f"ctrl_interface={CONTROL}\n"
         f"ssid={radio.ssid}\n"
         "hw_mode=g\n"
         f"channel={radio.channel}\n"

@@ -43,6 +43,8 @@ from .processes import EmulationError, Process
 from .radios import simulated_radios
 from .recording import recorders
 from .sampling import sampling
+from .station_events import StationEvents
+from .subflow_priorities import SubflowPriorities
 from .traffic import check_clients, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
@@ -135,11 +137,15 @@ def _emulate(
     events.write("state", "run", state="configured")
     with ExitStack() as stack:
         stack.enter_context(LeafQueues(plan, scenario, events))
+        priorities = SubflowPriorities(plan, events)
         # Starts while the network is built, and ends before it is taken down.
         control = stack.enter_context(controller(plan, scenario, run_dir, switching.ovsdb, events))
         network = stack.enter_context(adapter(_header(run_dir)["network"])(plan, run_dir))
         stack.callback(control.close)
-        movement = Movement(scenario, network, control, events)
+        stack.enter_context(StationEvents(network, control, events))
+        priorities.begin(network.run)
+        stack.callback(priorities.end)
+        movement = Movement(scenario, network, control, priorities, events)
         movement.start_position()
         control.wait_until_deployed()
         recording = stack.enter_context(recorders(network, run_dir, events))

@@ -26,6 +26,7 @@ from tactical.controller.events import (
     PolicySet,
     QueuesRead,
     RoleChanged,
+    SegmentHeld,
     SignalMeasured,
     Tick,
 )
@@ -45,10 +46,12 @@ from tactical.emulation.control import controlled_network
 from tactical.emulation.plan import make_plan
 
 MakeSwitches = Callable[[ControlledNetwork], Any]
+USERS = ("ship1", "ship2")
+UAV = 2
 
 
-def direct_move(protocol: str, **settings: Any) -> ControlledNetwork:
-    scenario = scenarios.load("direct-move").build(1)
+def direct_move(protocol: str, *overrides: str, **settings: Any) -> ControlledNetwork:
+    scenario = scenarios.load("direct-move", overrides).build(1)
     network = controlled_network(make_plan(scenario, protocol), scenario)
     return dataclasses.replace(network, settings=Settings(**settings))
 
@@ -201,8 +204,10 @@ def test_expected_end_of_an_association_empties_the_path_first(switches: MakeSwi
     assert controller.next_moment_s(10.0) == 18.0
     assert rates_of(table, "ship1")["uav"][0] > 0
     (due,) = feed(controller, table, [Tick()], 18.0)
-    assert kinds(due) == ["drain", "solve"]
-    assert due.records[0].data == {
+    assert kinds(due) == ["solve"]
+    (told,) = due.outcome
+    assert told.kind == "subflow_priority"
+    assert told.data == {
         "user": "ship1",
         "via": "uav",
         "backup": True,
@@ -215,6 +220,54 @@ def test_expected_end_of_an_association_empties_the_path_first(switches: MakeSwi
     (gone,) = feed(controller, table, [AssociationChanged("ship1", "uav", False)], 20.5)
     assert table.send("uav", a.address, network.server.address) is None
     assert not gone.change.raised, "everything else was right already"
+
+
+def told(decisions: Sequence[Decision]) -> list[tuple[str, str, bool]]:
+    return [
+        (record.data["user"], record.data["via"], record.data["backup"])
+        for decision in decisions
+        for record in decision.outcome
+    ]
+
+
+def test_a_subflow_that_the_optimum_does_not_use_is_a_backup_while_that_is_so(
+    switches: MakeSwitches,
+) -> None:
+    """A UAV that carries all of it in little time leaves nothing for the satellite."""
+    network = direct_move("fdm", "uav.rate_bps=20000000", dwell_s=0.0)
+    table, controller = switches(network), Controller(network)
+    assert told(feed(controller, table, connected(network))) == []
+    joined = feed(controller, table, [AssociationChanged("ship1", "uav", True)])
+    assert told(joined) == [("ship1", "satcom", True)]
+    narrow = feed(controller, table, [CapacitySet("uav:uav-eth2", 1e6)])
+    assert told(narrow) == [("ship1", "satcom", False)]
+    wide = feed(controller, table, [CapacitySet("uav:uav-eth2", 2e7)])
+    assert told(wide) == [("ship1", "satcom", True)]
+    after = Controller(network)
+    assert ("ship2", "satcom", False) in told(feed(after, table, connected(network))), (
+        "what an earlier controller said is not known"
+    )
+    left = feed(controller, table, [AssociationChanged("ship1", "uav", False)])
+    assert told(left) == [("ship1", "satcom", False)], "the only path is no backup"
+
+
+def test_a_segment_that_comes_before_its_entries_is_sent_on_once_they_are_there(
+    switches: MakeSwitches,
+) -> None:
+    network = direct_move("fdm")
+    table, controller = switches(network), Controller(network)
+    feed(controller, table, connected(network))
+    a, b = (next(a for a in network.attachments if a.user == user and a.wireless) for user in USERS)
+    early = [SegmentHeld(UAV, 1, each.address, bytes([n])) for n, each in enumerate((a, b, b))]
+    feed(controller, table, early[:2], 10.0)
+    assert controller.released(10.0) == ()
+    feed(controller, table, [AssociationChanged("ship1", "uav", True)], 10.1)
+    assert controller.released(10.1) == (early[0],)
+    assert controller.released(10.2) == (), "once"
+    feed(controller, table, [AssociationChanged("ship2", "uav", True)], 12.0)
+    assert controller.released(12.0) == (), "its sender has sent it again by now"
+    feed(controller, table, [early[2]], 12.1)
+    assert controller.released(12.1) == (early[2],), "entries are there"
 
 
 def test_expectation_that_does_not_come_true_is_given_up(switches: MakeSwitches) -> None:
@@ -266,11 +319,11 @@ def test_trend_leads_to_an_expectation(
     network = direct_move("fdm", lead_time_s=2.0)
     table, controller = switches(network), Controller(network)
     feed(controller, table, [*connected(network), AssociationChanged("ship1", "uav", True)])
-    drained = []
+    backup_since = []
     for second in range(10):
         (decision,) = feed(controller, table, [measured(second)], float(second))
-        drained += [second for kind in kinds(decision) if kind == "drain"]
-    assert drained == [8]
+        backup_since += [second for told in decision.outcome if told.data["backup"]]
+    assert backup_since == [8]
 
 
 def test_slave_watches_and_changes_nothing_until_it_is_master(switches: MakeSwitches) -> None:

@@ -1,6 +1,7 @@
 """The controller as a process, against a real Open vSwitch without a kernel datapath."""
 
 import dataclasses
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -97,7 +98,7 @@ def test_entries_and_queues_are_what_was_decided(
     for user in ("ship1", "ship2"):
         running.tell(user=user, access_point="uav", associated=False)
         running.wait_for("assignment", trigger=f"{user} dissociated from uav")
-    assert len(open_vswitch.entries("uav")) == 1, "only the one that hears stations"
+    assert len(open_vswitch.entries("uav")) == 2, "only those that hear of stations"
     assert open_vswitch.row_counts() == (before[0], before[1] + 2), "the queues on SATCOM"
     assert not running.of_kind("error")
 
@@ -167,7 +168,7 @@ def test_killed_and_started_again_it_goes_on_without_touching_anything(
 
     second.tell(user="ship1", access_point="uav", associated=False)
     second.wait_for("assignment", trigger="ship1 dissociated from uav")
-    assert len(open_vswitch.entries("uav")) == 1
+    assert len(open_vswitch.entries("uav")) == 2
 
 
 def test_worker_kills_and_restarts_it_and_tells_what_it_missed(
@@ -208,6 +209,41 @@ def test_worker_kills_and_restarts_it_and_tells_what_it_missed(
     owners = {row["user"] for (at, _), row in open_vswitch.queues().items() if at == UAV_PORT}
     assert owners == {"ship2"}
     assert '"kind": "error"' not in (tmp_path / "events.jsonl").read_text()
+
+
+def test_datapaths_may_have_databases_of_their_own(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController], tmp_path: Path
+) -> None:
+    """The UAV's switch is another machine's; its queues are set there and nowhere else."""
+    (tmp_path / "uav").mkdir()
+    aboard = OpenVSwitch(tmp_path / "uav")
+    try:
+        network, port = network_of("fdm"), free_port()
+        for where, names in ((open_vswitch, {"satcom", "shore"}), (aboard, {"uav"})):
+            part = dataclasses.replace(
+                network,
+                datapaths=tuple(d for d in network.datapaths if d.name in names),
+                ports=tuple(p for p in network.ports if p.datapath in names),
+            )
+            where.build(part, [port])
+        datapaths = tuple(
+            dataclasses.replace(d, ovsdb=aboard.ovsdb) if d.name == "uav" else d
+            for d in network.datapaths
+        )
+        running = start(dataclasses.replace(network, datapaths=datapaths), port)
+        running.wait_for("assignment")
+        running.tell(user="ship1", access_point="uav", associated=True)
+        running.wait_for("assignment", trigger="ship1 associated with uav")
+        assert {key[0] for key in open_vswitch.queues()} == {"satcom-eth3"}
+        assert {key[0] for key in aboard.queues()} == {UAV_PORT}
+        aboard.restart_database()
+        running.tell(user="ship1", access_point="uav", associated=False)
+        running.wait_for("assignment", trigger="ship1 dissociated from uav")
+        assert not aboard.queues()
+        assert {key[0] for key in open_vswitch.queues()} == {"satcom-eth3"}
+        assert not running.of_kind("error")
+    finally:
+        aboard.stop()
 
 
 def test_after_many_handovers_nothing_is_left_behind(
@@ -296,6 +332,64 @@ def test_refused_change_leaves_the_old_state_and_is_tried_again(
     open_vswitch.vsctl("set", "port", UAV_PORT, f"qos={qos}")
     running.wait_for("assignment", trigger="deployment failed")
     assert any(key[0] == UAV_PORT for key in open_vswitch.queues())
+
+
+def test_first_segment_waits_for_the_entries_of_its_subflow(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    ship = next(a for a in network.attachments if a.wireless)
+    syn = handshake(ship.address, "10.0.0.1", (5001, 5201), 0x02, b"")
+    data = handshake(ship.address, "10.0.0.1", (5001, 5201), 0x10, b"")
+    for frame in (syn, data):
+        open_vswitch.receive("uav-wlan1", frame)
+    wait_for(
+        lambda: re.search(
+            "n_packets=1, .*CONTROLLER:65535", open_vswitch.ofctl("dump-flows", "uav")
+        ),
+        "the switch to pass it on",
+    )
+    assert "tx pkts=0" in open_vswitch.ofctl("dump-ports", "shore", "shore-eth1")
+    running.tell(user=ship.user, access_point="uav", associated=True, source="hostapd")
+    done = running.wait_for("assignment", trigger=f"{ship.user} associated with uav")
+    cause = {"user": ship.user, "access_point": "uav", "associated": True, "source": "hostapd"}
+    assert done["data"]["cause"] == cause
+    wait_for(
+        lambda: "tx pkts=1" in open_vswitch.ofctl("dump-ports", "shore", "shore-eth1"),
+        "the segment to arrive",
+    )
+    assert not running.of_kind("error")
+
+
+def test_damaged_packets_are_no_fault(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    """Whatever a station sends that reaches the controller, the controller stays."""
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment")
+    ship = next(a for a in network.attachments if a.wireless)
+    syn = handshake(ship.address, "10.0.0.1", (5001, 5201), 0x02, b"\x1e\x04\x01\x01")
+    identification = exchange_identification(ship.mac)
+    frames = [
+        identification[:14],
+        identification[:12] + b"\x00\x00",
+        identification[:12] + b"\x05\xff" + bytes(1500),
+        syn[:-4] + b"\x1e\xff\x01\x01",
+        syn[:-4] + b"\x1e\x00\x01\x01",
+        syn[:-4],
+        syn[:34],
+    ]
+    for frame in frames:
+        open_vswitch.receive("uav-wlan1", frame)
+    running.tell(user="ship2", access_point="uav", associated=True)
+    running.wait_for("assignment", trigger="ship2 associated with uav")
+    assert not [e for e in running.of_kind("error") if "traceback" in e["data"]]
+    assert running.process.poll() is None
 
 
 def test_handshakes_reach_the_controller_and_the_other_end(

@@ -88,6 +88,10 @@ def test_no_handshake_without_syn() -> None:
     [
         ({"access_point": "uav", "associated": True}, AssociationChanged("s", "uav", True)),
         (
+            {"access_point": "uav", "associated": False, "source": "hostapd"},
+            AssociationChanged("s", "uav", False, "hostapd"),
+        ),
+        (
             {"access_point": "uav", "associated": False, "in_s": 2},
             AssociationExpected("s", "uav", False, 102.0),
         ),

@@ -110,18 +110,18 @@ def test_forecast_empties_the_path_before_it_goes(
     running.tell(user="ship1", access_point="uav", associated=True)
     running.wait_for("assignment", trigger="ship1 associated with uav")
     running.tell(user="ship1", access_point="uav", associated=False, in_s=20.0)
-    drain = running.wait_for("drain")
-    assert drain["data"]["backup"] is True
-    assert drain["data"]["expected_in_s"] == pytest.approx(20.0, abs=1.0)
     running.wait_for("assignment", trigger="ship1 expected to leave uav")
+    told = running.wait_for("subflow_priority")
+    assert told["data"]["backup"] is True
+    assert told["data"]["expected_in_s"] == pytest.approx(20.0, abs=1.0)
     rates = {key[0]: row for key, row in open_vswitch.queues().items() if row["user"] == "ship1"}
     assert rates[UAV_PORT]["min-rate"] == "0"
     assert rates[UAV_PORT]["max-rate"] == "1000000", "what is under way need not wait"
     assert float(rates["satcom-eth3"]["min-rate"]) > 3e6, "the other path carries all of it"
-    assert len(open_vswitch.entries("uav")) == 3, "what is under way still arrives"
+    assert len(open_vswitch.entries("uav")) == 4, "what is under way still arrives"
     running.tell(user="ship1", access_point="uav", associated=False)
     running.wait_for("assignment", trigger="ship1 dissociated from uav")
-    assert len(open_vswitch.entries("uav")) == 1
+    assert len(open_vswitch.entries("uav")) == 2
 
 
 @pytest.mark.parametrize(

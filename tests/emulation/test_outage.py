@@ -33,7 +33,8 @@ def test_the_controller_is_killed_once_and_started_once(tmp_path: Path) -> None:
         assert control.process.status is None
         control.close()
     told = [json.loads(line) for line in (tmp_path / "told").read_text().split("\n") if line]
-    assert told == [{"user": "ship1", "access_point": "uav", "associated": True}]
+    joined = {"user": "ship1", "access_point": "uav", "associated": True}
+    assert told == [joined]
     lines = (tmp_path / "events.jsonl").read_text().splitlines()
     states = [e["data"]["state"] for e in map(json.loads, lines) if e["kind"] == "controller"]
     assert states == ["killed", "started"]

@@ -51,7 +51,7 @@ class FlowDeviation(Policy):
         """
         optimal = _solved(situation)
         used = {subflow.attachment for subflow in optimal.subflows}
-        # A sender knows nothing of the optimum: it goes on using a path that it has, and what waits
+        # A sender that does not know of backups goes on using a path that it has, and what waits
         # there keeps all that came after it waiting at the receiver.
         conserving = situation.network.settings.queue_mode == "work-conserving"
         unused = [

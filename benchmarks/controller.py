@@ -4,8 +4,8 @@
 
 The switches are Open vSwitch's userspace datapath with dummy ports: real OpenFlow and OVSDB, no
 traffic.  Printed are the wall time from start to the verified deployment, of single changes as the
-controller recorded them, its processor time and its largest resident memory, and the time from the
-death of a master to the standby's first solve.
+controller recorded them, its processor time and its largest resident memory, the time from the
+death of a master to the standby's first solve, and 200 random changes of association in 100 s.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tactical.controller.events import AssociationChanged
 from tactical.controller.network import (
     Attachment,
     ControlledNetwork,
@@ -30,9 +31,11 @@ from tactical.controller.network import (
     Trunk,
 )
 from tests.controller.openvswitch import OpenVSwitch, RunningController, free_port, served, wait_for
+from tests.controller.test_decisions import campaign, moves
 
 ACCESS_POINTS, USERS = 49, 500
 CHANGES = 20
+HANDOVERS, HANDOVERS_S = 200, 100.0
 
 
 def network(access_points: int = ACCESS_POINTS, users: int = USERS) -> ControlledNetwork:
@@ -133,9 +136,45 @@ def scale(directory: Path) -> None:
         switches.stop()
 
 
+def handovers(directory: Path) -> None:
+    """Ten stations change between four access points; afterwards all of them leave."""
+    described, port = campaign(), free_port()
+    switches = OpenVSwitch(directory)
+    try:
+        switches.build(described, [port])
+        running = served(described, directory, switches.ovsdb, port)
+        try:
+            running.wait_for("assignment")
+            bridges = [d.name for d in described.datapaths]
+
+            def counts() -> tuple[int, int, tuple[int, int]]:
+                entries = sum(len(switches.entries(bridge)) for bridge in bridges)
+                return entries, len(switches.queues()), switches.row_counts()
+
+            before, first = counts(), len(running.of_kind("assignment"))
+            changes = [e for e in moves(described, HANDOVERS) if isinstance(e, AssociationChanged)]
+            started_s = time.monotonic()
+            for number, event in enumerate(changes):
+                due_s = started_s + number * HANDOVERS_S / HANDOVERS
+                time.sleep(max(0.0, due_s - time.monotonic()))
+                running.tell(
+                    user=event.user, access_point=event.datapath, associated=event.associated
+                )
+            last = changes[-1]
+            trigger = f"{last.user} dissociated from {last.datapath}"
+            running.wait_for("assignment", changes.count(last), limit_s=120, trigger=trigger)
+            report(running.of_kind("assignment")[first:], "a change of association")
+            print(f"entries, queues, (QoS, Queue rows): {before} before, {counts()} after")
+            print(f"{len(running.of_kind('error'))} errors")
+        finally:
+            running.stop()
+    finally:
+        switches.stop()
+
+
 def report(assignments: list[dict[str, Any]], what: str) -> None:
     """Print medians and the worst of what the controller recorded."""
-    for name in ("solve_time_s", "deploy_time_s", "verify_time_s"):
+    for name in ("waited_s", "solve_time_s", "deploy_time_s", "verify_time_s"):
         values = sorted(1e3 * record["data"][name] for record in assignments)
         print(
             f"  {what}, {name}: median {statistics.median(values):.1f} ms, "
@@ -173,7 +212,7 @@ def takeover(directory: Path) -> None:
 
 def main() -> int:
     """Run all; the exit status."""
-    for part in (takeover, scale):
+    for part in (takeover, handovers, scale):
         with tempfile.TemporaryDirectory() as directory:
             part(Path(directory))
     return 0

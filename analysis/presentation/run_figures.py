@@ -11,7 +11,7 @@ from matplotlib.patches import Circle, Patch
 from numpy.typing import NDArray
 
 from analysis.presentation.page import Sentence, Words, escaped, table
-from analysis.presentation.quantities import NOTHING, megabits, seconds, whole
+from analysis.presentation.quantities import NOTHING, megabits, milliseconds, seconds, whole
 from analysis.presentation.style import (
     AREA_LINES,
     BAND,
@@ -74,7 +74,7 @@ def latency_words(run: RunResult) -> str:
         return ""
     names = ("detection", "waiting", "solve", "deploy", "total")
     parts = [
-        f"{name} {1e3 * spread.median_s:.1f} / {1e3 * spread.p95_s:.1f} ms"
+        f"{name} {milliseconds(spread.median_s)} / {milliseconds(spread.p95_s)} ms"
         for name, spread in ((name, getattr(found, name)) for name in names)
     ]
     what = f"{found.associations} association{'s' * (found.associations != 1)}"

@@ -130,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
     except (Stopped, KeyboardInterrupt):
         write(Record("state", "controller", {"state": "stopped"}))
         app.close()
+        write.close()
     # The framework's threads cannot be joined; nothing is left to write.
     sys.stderr.flush()
     os._exit(0)

@@ -44,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     follow_reports(app).wait()
     app.close()
+    write.close()
     # The framework's threads cannot be joined; nothing is left to write.
     os._exit(0)
 

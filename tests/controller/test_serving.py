@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -206,7 +207,9 @@ def test_api_tells_and_changes(
     assert (link["capacity_bps"], link["described_bps"]) == (4e6, 50e6)
     assert httpx.get(f"{address}/demands").json()[0]["rate_bps"] == 1e6
     metrics = httpx.get(f"{address}/metrics").text
-    assert "tactical_solve_seconds_count 3.0" in metrics
+    solves = re.search(r"tactical_solve_seconds_count (\d+)", metrics)
+    assert solves is not None
+    assert int(solves[1]) >= 3, "on a busy machine more, because switches come late"
     assert 'tactical_datapath_connected{datapath="uav"} 1.0' in metrics
 
     httpx.put(f"{address}/policy", json=changes[2][1], headers=right)

@@ -121,7 +121,8 @@ KEYS = (
     ),
 )
 KINDS = (
-    *("position", "sample", "arrival", "association", "solve", "queue_set", "assignment", "drain"),
+    *("position", "sample", "arrival", "association", "solve", "queue_set", "assignment"),
+    "subflow_priority",
     *("link_up", "link_down", "state", "command", "error", "controller", "handover"),
 )
 

@@ -55,6 +55,12 @@ class Subflow:
     down_bps: float | None = None
     """Rate of what comes back, as solved; None where nothing is allocated to that."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether it is to carry next to nothing; never where the policy allocates nothing."""
+        rates = [rate for rate in (self.rate_bps, self.down_bps) if rate is not None]
+        return bool(rates) and max(rates) < TRICKLE_BPS
+
 
 @dataclass(frozen=True)
 class Allocation:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .allocation import TRICKLE_BPS, Allocation, Situation
+from .allocation import Allocation, Situation
 from .deployment import (
     SUBFLOW_PRIORITY,
     Change,
@@ -322,8 +322,8 @@ class Controller:
         """Of every subflow that is there, whether its user is to use another one instead."""
         here = {(a.user, a.datapath) for a in self.view.attached(self.network)}
         idle = {
-            (s.attachment.user, s.attachment.datapath): s.attachment in accepted.situation.fading
-            or (s.rate_bps is not None and s.rate_bps < TRICKLE_BPS)
+            (s.attachment.user, s.attachment.datapath): s.idle
+            or s.attachment in accepted.situation.fading
             for s in accepted.allocation.subflows
         }
         busy = {place[0] for place in here if not idle.get(place, True)}

@@ -19,7 +19,6 @@ from .plan import OPENFLOW_PORT, Plan
 from .processes import EmulationError, Process
 
 READY_TIMEOUT_S = 180.0 * PATIENCE
-NICENESS = -10
 ACCESS_RATE_BPS = 100e6
 """Rate of a station's own link to a relay, and of the host's: never the bottleneck here."""
 
@@ -214,10 +213,7 @@ def controller(
     file = run_dir / "network.json"
     description.save(controlled_network(plan, scenario), file)
     # os-ken imports eventlet even where it is not used, and eventlet warns of itself.
-    # A network's operator gives it a machine of its own; here it must not wait for the commands by
-    # which stations hand over.
-    argv = ["nice", "-n", str(NICENESS)]
-    argv += [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
+    argv = [sys.executable, "-W", "ignore::DeprecationWarning", "-m", "tactical.controller"]
     argv += ["--network", str(file)]
     argv += ["--port", str(OPENFLOW_PORT), "--ovsdb", ovsdb]
     log = run_dir / "logs" / "controller.log"

@@ -33,7 +33,7 @@ ALGORITHMS = {
 """Algorithms by name. Over one path, all up to ``balia`` are NewReno."""
 
 CUBIC_C, CUBIC_BETA = 0.4, 0.7
-VEGAS_TOTAL, VEGAS_LEAST, VEGAS_GAMMA = 10.0, 2.0, 1.0
+VEGAS_TOTAL, VEGAS_LEAST, VEGAS_GAMMA, VEGAS_RESOLUTION_S = 10.0, 2.0, 1.0, 1e-6
 
 
 def increase(algorithm: int, r: int, first: int, last: int, windows: Any, now_s: float) -> float:
@@ -278,8 +278,9 @@ def wvegas_round(r: int, first: int, last: int, windows: Any, slow_start: bool) 
     elif backlog < own.target:
         w += 1.0
     queueing_s = rtt_s - own.least_rtt_s
-    own.queueing_s = min(own.queueing_s, queueing_s)
-    if queueing_s >= 2.0 * own.queueing_s and own.queueing_s > 0.0:
+    if queueing_s >= VEGAS_RESOLUTION_S:  # less counts as none, as in Linux
+        own.queueing_s = min(own.queueing_s, queueing_s)
+    if queueing_s >= 2.0 * own.queueing_s:
         w *= own.least_rtt_s / (2.0 * rtt_s)
         own.queueing_s = math.inf
     own.w = max(w, 2.0)

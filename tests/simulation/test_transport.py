@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from simulation import Connection, Link, Path, Simulation, compilation
+from simulation import Connection, Link, Path, Simulation
 from simulation.state import SUBFLOW, as_records
 
 
@@ -75,21 +75,6 @@ def test_a_single_overflow_halves_the_window_without_a_timeout():
     assert counters.retransmitted[0] == counters.link_drops[0]
     # A buffer of half the bandwidth-delay product keeps the link busy nearly always.
     assert counters.delivered_packets[0] / 20_000 > 0.93
-
-
-@pytest.mark.skipif(not compilation.available(), reason="takes a minute without Numba")
-def test_the_mean_window_at_independent_losses_is_the_known_one():
-    # 1.3098/√p over time (T. Ott, J. Kemperman, M. Mathis, "The stationary behavior of ideal TCP
-    # congestion avoidance", 1996), less the round trips that recovery takes.
-    loss, rtt_s = 5e-4, 0.1
-    flow = Connection([Path([0])])
-    simulation = Simulation([Link(delay_s=rtt_s, loss=loss)], [flow] * 5, seed=2)
-    simulation.run(60.0)
-    before = simulation.counters()
-    simulation.run(660.0)
-    packets = simulation.counters().delivered_packets - before.delivered_packets
-    mean_window = packets.mean() / 600.0 * rtt_s
-    assert mean_window == pytest.approx(1.3098 / math.sqrt(loss), rel=0.04)
 
 
 def test_many_losses_in_one_window_are_repaired_without_repeating_what_arrived():

@@ -41,7 +41,7 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         scenario = request.experiment.build(request.seed)
         plans.append((scenario, make_plan(scenario, request.protocol)))
     machine = choose(requests[0].backend, requests[0].time)
-    of_this_size = guest_memory_mib([plan for _, plan in plans], machine.virtual_time)
+    of_this_size = guest_memory_mib([plan for _, plan in plans])
     machine = machine.with_memory(of_this_size)
     parent = requests[0].runs_dir.resolve() / requests[0].experiment.name
     run_dirs = [parent / f"RUN-{r.protocol}-{r.seed}" for r in requests]
@@ -49,6 +49,8 @@ def dry_run(requests: Sequence[Request]) -> list[str]:
         f"# {machine.description}",
         shlex.join(machine.command(worker(run_dirs, machine), [parent])),
     ]
+    if machine.virtual_time:
+        lines += [f"# in a guest of its own for each run: {shlex.join(worker(run_dirs, machine))}"]
     lines += ["", "# Open vSwitch, unless it runs already; radios"]
     lines += [shlex.join(argv) for argv in daemon_commands(Path("/run/tactical-ovs"))]
     if radios := max(plan.radio_count for _, plan in plans):

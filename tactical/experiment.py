@@ -6,8 +6,9 @@
        │             │            │             │
        └─────────────┴────────────┴─────────────┴───────► failed
 
-One worker process runs every request in turn, on this machine or inside one virtual machine;
-it writes ``events.jsonl``, which this side follows for progress.  A run whose worker dies
+One worker process runs every request in turn, on this machine or inside one virtual machine (in
+virtual time each in a virtual machine of its own); it writes ``events.jsonl``, which this side
+follows for progress.  A run whose worker dies
 keeps what it wrote and gets the state ``failed`` from this side.
 """
 
@@ -33,10 +34,11 @@ from scenarios import Experiment
 from .calibration import record
 from .emulation.__main__ import VIRTUAL_TIME
 from .emulation.adapters import MININET
+from .emulation.injection import Kill
 from .emulation.plan import Plan, PlannedApplication, Transfer, make_plan
 from .host.choice import choose
 from .host.machine import HostError, Machine
-from .host.process import EVENT_MARK, Child
+from .host.process import Child
 
 FOLLOW_PERIOD_S = 0.25
 STOP_GRACE_S = 60.0
@@ -54,6 +56,7 @@ class Request:
     runs_dir: Path
     time: str = "auto"
     network: str = MININET
+    kill: Kill | None = None
 
 
 @dataclass(frozen=True)
@@ -86,17 +89,17 @@ def execute(
     """
     # With all that reads captures; the other commands start without.
     from .emulation.memory import guest_memory_mib
-    from .emulation.recording import problem_at_start
+    from .emulation.recording import problem_at_start, room_bytes
 
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
     machine = choose(requests[0].backend, requests[0].time)
-    machine = machine.with_memory(guest_memory_mib(plans, machine.virtual_time))
+    machine = machine.with_memory(guest_memory_mib(plans))
+    run_dirs: list[Path] = []
     with ExitStack() as unused:
-        run_dirs: list[Path] = []
         for request, plan in zip(requests, plans, strict=True):
             run_dirs.append(_new_directory(request, plan.protocol))
-            # Until the worker starts nothing is recorded, and nothing is worth keeping.
-            unused.callback(shutil.rmtree, run_dirs[-1], ignore_errors=True)
+            # Until a worker starts nothing is recorded, and nothing is worth keeping.
+            unused.callback(_remove_unless_begun, run_dirs[-1])
             try:
                 _describe_run(run_dirs[-1], request, plan, machine)
             except OSError as error:
@@ -104,13 +107,35 @@ def execute(
         parents = list(dict.fromkeys(run_dir.parent for run_dir in run_dirs))
         if (problem := problem_at_start(plans, parents[0])) is not None:
             raise HostError(f"{problem}; nothing was run")
-        log = run_dirs[0] / "logs" / "worker.log"
-        child = machine.start(worker(run_dirs, machine), parents, log)
-        unused.pop_all()
-    told = log if machine.virtual_time else None
-    followers = [
-        _Follower(run_dir, r.protocol, told) for run_dir, r in zip(run_dirs, requests, strict=True)
-    ]
+        prepared = list(zip(run_dirs, requests, plans, strict=True))
+        # In virtual time each run has a machine of its own: it depends on no other run.
+        size = 1 if machine.virtual_time else len(prepared)
+        for first in range(0, len(prepared), size):
+            part = prepared[first : first + size]
+            directories = [run_dir for run_dir, _, _ in part]
+            log = directories[0] / "logs" / "worker.log"
+            child = machine.start(
+                worker(directories, machine),
+                directories if machine.virtual_time else parents,
+                log,
+                told_path=directories[0] / "events.jsonl",
+                room_bytes=sum(room_bytes(plan) for _, _, plan in part),
+                seed=part[0][1].seed,
+            )
+            followers = [_Follower(run_dir, r.protocol) for run_dir, r, _ in part]
+            _accompany(child, followers, progress)
+    return run_dirs
+
+
+def _remove_unless_begun(run_dir: Path) -> None:
+    if not (run_dir / "logs" / "worker.log").exists():
+        shutil.rmtree(run_dir, ignore_errors=True)
+
+
+def _accompany(
+    child: Child, followers: Sequence[_Follower], progress: Callable[[Progress], None]
+) -> None:
+    """Follow the runs of one worker to their end, and close their records."""
     interrupted = False
     try:
         _follow(child, followers, progress)
@@ -122,7 +147,6 @@ def execute(
             child.stop(STOP_GRACE_S)
             for follower in followers:
                 _close(follower, "interrupted" if interrupted else _reason(child), progress)
-    return run_dirs
 
 
 def _follow(
@@ -195,6 +219,8 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
         f'created = "{datetime.now(UTC).isoformat(timespec="seconds")}"',
     ]
+    if request.kill is not None:
+        header.append(f"kill = {json.dumps(str(request.kill))}")
     resolved = scenarios.to_toml(request.experiment, "scenario")
     (run_dir / "run.toml").write_text("\n".join(header) + "\n\n" + resolved)
     (run_dir / "plan.json").write_text(json.dumps(_plan_document(plan, scenario), indent=1) + "\n")
@@ -290,42 +316,25 @@ def _schedules(plan: Plan) -> dict[str, Any]:
 
 
 class _Follower:
-    """Reads new events of one run as they happen.
+    """Reads new events of one run as they happen."""
 
-    They are in the run directory, or where that is brought back only at the end, in what the worker
-    says meanwhile: lines that begin with a mark and the run's name.
-    """
-
-    def __init__(self, run_dir: Path, protocol: str, told: Path | None = None) -> None:
+    def __init__(self, run_dir: Path, protocol: str) -> None:
         self.run_dir = run_dir
         self.protocol = protocol
         self.state = "defined"
-        self._source = told or run_dir / "events.jsonl"
-        self._mark = f"{EVENT_MARK}{run_dir.name} ".encode() if told is not None else b""
         self._offset = 0
-        self._told: list[bytes] = []
-
-    def keep_told(self) -> None:
-        """Record what a worker told, if its own record was lost with its machine."""
-        record = self.run_dir / "events.jsonl"
-        if self._mark and len(record.read_bytes().splitlines()) <= 1:  # this side's own line
-            with record.open("ab") as stream:
-                stream.writelines(line + b"\n" for line in self._told)
 
     def read(self) -> list[Progress]:
         """What has happened since the last call; an incomplete last line waits."""
-        with self._source.open("rb") as stream:
+        with (self.run_dir / "events.jsonl").open("rb") as stream:
             stream.seek(self._offset)
             text = stream.read()
         complete = text[: text.rfind(b"\n") + 1]
         self._offset += len(complete)
         steps = []
         for line in complete.splitlines():
-            if not line.startswith(self._mark):
-                continue
-            self._told.append(line[len(self._mark) :])
             try:
-                event = json.loads(line[len(self._mark) :])
+                event = json.loads(line)
             except ValueError:
                 continue
             if event["kind"] == "state":
@@ -371,7 +380,6 @@ def _close(follower: _Follower, reason: str, progress: Callable[[Progress], None
     try:
         steps = follower.read()
         if follower.state not in ("done", "failed"):
-            follower.keep_told()
             _append_event(follower.run_dir, "state", "run", state="failed", reason=reason)
             message = f"failed: {reason}"
             steps.append(Progress(follower.run_dir, follower.protocol, "failed", None, message))

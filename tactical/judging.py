@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tactical import faults
 from tactical.faults import Refused
-from tactical.outcome import FAILED
+from tactical.outcome import FAILED, OVERLOADED
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 
 
 def judge(
-    run_dirs: Sequence[Path], *, as_json: bool, output: Path | None = None, story: bool = False
+    run_dirs: Sequence[Path],
+    *,
+    as_json: bool,
+    output: Path | None = None,
+    story: bool = False,
+    fail_on_overload: bool = False,
 ) -> int:
     """Analyse runs, print the comparison, and write the report; the exit status.
 
     With `story` the handovers of each run follow the comparison, from cause to effect.
 
     Each run is analysed and its files are written before the next one's turn: what goes wrong
-    with one, and a signal, leave the others as they are.
+    with one, and a signal, leave the others as they are. With `fail_on_overload` a run whose
+    machine could not keep up makes the status `OVERLOADED`, unless one failed.
     """
     import analysis
 
@@ -87,10 +93,22 @@ def judge(
     failed = [entry for entry in documents if entry.get("state") != "done"]
     for entry in failed:
         reason = " ".join(str(entry.get("reason") or "no reason was recorded").split())
-        print(f"tactical: {entry['directory']} failed: {reason}", file=sys.stderr)
+        told = _logs(Path(entry["directory"]))
+        print(f"tactical: {entry['directory']} failed: {reason}{told}", file=sys.stderr)
     if stopped is not None:
         raise stopped
-    return FAILED if failed or incomplete else 0
+    if failed or incomplete:
+        return FAILED
+    if fail_on_overload and any(entry.get("overloaded") for entry in documents):
+        print("tactical: a run was on a machine that could not keep up", file=sys.stderr)
+        return OVERLOADED
+    return 0
+
+
+def _logs(run_dir: Path) -> str:
+    """Where more is said about a run that failed."""
+    log = run_dir / "logs" / "worker.log"
+    return f" (more in {log} and the logs beside it)" if log.exists() else ""
 
 
 def analysed(run_dir: Path) -> bool:

@@ -70,34 +70,6 @@ def test_run_that_ended_keeps_its_last_word(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> "experiment._Follower":
-    """A run whose worker tells events among its words, while its record is in a guest's memory."""
-    run_dir = tmp_path / "RUN"
-    run_dir.mkdir()
-    (run_dir / "events.jsonl").write_text(event(data={"state": "defined"}))
-    running = event(seq=0, t_s=0.0, t_mono_s=10.0, data={"state": "running"})
-    (tmp_path / "worker.log").write_text(f"words\n@RUN {running}@OTHER {running}@RUN torn\nmore\n")
-    return experiment._Follower(run_dir, "fdm", tmp_path / "worker.log")
-
-
-def test_events_are_found_among_the_words_of_a_worker(told: "experiment._Follower") -> None:
-    assert [step.message for step in told.read()] == ["running"]
-
-
-@pytest.mark.parametrize("brought_back", [False, True])
-def test_what_was_told_is_kept_when_the_guest_is_lost(
-    told: "experiment._Follower", brought_back: bool
-) -> None:
-    log = told.run_dir / "events.jsonl"
-    if brought_back:
-        with log.open("a") as stream:
-            stream.write(event(seq=0, t_s=0.0, t_mono_s=10.0, data={"state": "running"}))
-    experiment._close(told, "the virtual machine ended", lambda step: None)
-    states = [json.loads(line)["data"]["state"] for line in log.read_text().splitlines()]
-    assert states == ["defined", "running", "failed"]
-
-
-@pytest.fixture
 def requests(tmp_path: Path) -> list[Request]:
     try:
         choose("auto")

@@ -135,7 +135,7 @@ needs_virtual_machine = pytest.mark.skipif(
 
 @needs_virtual_machine
 def test_a_runs_directory_that_a_guest_cannot_have_is_refused_before_it_is_made(capsys):
-    arguments = ["run", "direct-move", "--backend", "vm", "--runs-dir", "a,b"]
+    arguments = ["run", "direct-move", "--backend", "vm", "--time", "real", "--runs-dir", "a,b"]
     assert cli.main(arguments) == 2
     assert "because of ','" in capsys.readouterr().err
     assert not Path("a,b").exists()

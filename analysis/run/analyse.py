@@ -145,9 +145,7 @@ def analyse(run_directory: str | Path) -> RunResult:
         users=users,
         jain=jain(goodputs),
         solves=len(files.of_kind("solve")),
-        handovers=sum(
-            each.data.get("phase", "begin") == "begin" for each in files.of_kind("handover")
-        ),
+        handovers=len(handovers),
         fingerprint=str(files.run.get("fingerprint", "")),
         created=str(files.run.get("created", "")),
         duration_s=number(files.plan.get("duration_s")),
@@ -478,10 +476,15 @@ def _solve(event: Event) -> Solve:
 
 
 def _handovers(files: RunDirectory) -> list[tuple[Event, Event | None]]:
-    """Begin and end of each handover; None where it did not end."""
+    """Begin and end of each handover; None where it did not end.
+
+    What stations do before the traffic, to get where they are at its start, is none.
+    """
     found: list[tuple[Event, Event | None]] = []
     open_at: dict[str, int] = {}
     for event in files.of_kind("handover"):
+        if event.t_s < 0:
+            continue
         if event.data.get("phase", "begin") == "begin":
             open_at[event.node] = len(found)
             found.append((event, None))

@@ -2,7 +2,7 @@
 
 Between building and the last measurement only what an experiment starts while it runs is started
 (``iw`` and ``ip`` for the handover), so that virtual time is not disturbed; see
-`tactical.emulation.staging`.
+`tactical.host.hermetic`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 
 from ..controller.queues import QueueTable
-from ..emulation import commands, staging
+from ..emulation import commands
 from ..emulation.commands import Command
 from ..emulation.mininet_network import MininetNetwork
 from ..emulation.network import Network
 from ..emulation.openvswitch import open_vswitch
 from ..emulation.processes import COMMAND_TIMEOUT_S, EmulationError
 from ..emulation.radios import simulated_radios
+from ..emulation.telling import told_at_once
 from ..host.process import EVENT_MARK, CommandError, run
 from . import bench
 from .estimates import (
@@ -81,11 +82,8 @@ QUICK = Extent(1.5, 1.0, 2.5, 1.5, {0.8: 3.0}, 3.5, 1)
 def calibrate(directory: Path, *, quick: bool, virtual_time: bool) -> int:
     """Measure, and write the result into `directory`; returns 0 if the network could be built."""
     extent = QUICK if quick else FULL
-    if not virtual_time:
-        return _calibrate(directory, extent, lambda line: print(f"{EVENT_MARK}{TOLD_AS} {line}"))
-    with staging.staged([directory]) as copies:
-        staging.load_tools()
-        return _calibrate(copies[directory], extent, staging.told_at_once(TOLD_AS))
+    tell = told_at_once() if virtual_time else print
+    return _calibrate(directory, extent, lambda line: tell(f"{EVENT_MARK}{TOLD_AS} {line}"))
 
 
 def _calibrate(directory: Path, extent: Extent, tell: Callable[[str], None]) -> int:

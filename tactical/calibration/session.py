@@ -54,16 +54,20 @@ def measure(machine: Machine, *, quick: bool, show: Callable[[str, float], None]
     directory = Path(tempfile.mkdtemp(prefix="tactical-calibration-"))
     logs = directory / "logs"
     logs.mkdir()
-    log = logs / "worker.log"
+    log, told = logs / "worker.log", logs / "told.log"
+    told.touch()
     show("starting the machine", 0.0)
     keep = False
     try:
         child = machine.start(
-            worker(directory, quick=quick, virtual_time=machine.virtual_time), [directory], log
+            worker(directory, quick=quick, virtual_time=machine.virtual_time),
+            [directory],
+            log,
+            told_path=told,
         )
         try:
             while child.wait(FOLLOW_PERIOD_S) is None:
-                show(*_stage(log))
+                show(*_stage(told if machine.virtual_time else log))
         finally:
             child.stop(STOP_GRACE_S)
         try:

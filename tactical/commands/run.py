@@ -67,6 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where run directories are made (default: runs)",
     )
     parser.add_argument(
+        "--kill",
+        metavar="NAME@SECONDS",
+        help="end a process of the run as a crash would, at this run time, to see what comes of "
+        "it: hostapd@10, ovs-vswitchd@10, dumpcap@10, iperf3@10, tactical.controller@10",
+    )
+    parser.add_argument(
+        "--fail-on-overload",
+        action="store_true",
+        help="exit with status 3 if the machine could not keep up with a run, whose figures then "
+        "show the machine; possible in real time only",
+    )
+    parser.add_argument(
         "--dry-run", action="store_true", help="print every privileged command and do nothing"
     )
 
@@ -75,12 +87,17 @@ def run(options: argparse.Namespace) -> int:
     """Run each protocol in turn; fails if one of the runs did."""
     from tactical import experiment as lifecycle
     from tactical.dry_run import dry_run
+    from tactical.emulation.injection import Kill
 
     experiment = load(options)
     scenario = experiment.build(options.seed)
     check_layout(scenario)
     if (reason := problem(options.network)) is not None:
         raise Refused(f"--network {options.network}: {reason}")
+    try:
+        kill = None if options.kill is None else Kill.parse(options.kill)
+    except ValueError as error:
+        raise Refused(f"--kill {error}") from None
     machine = choose(options.backend, options.time)
     protocols = scenarios.PROTOCOLS if options.protocol == "all" else (options.protocol,)
     requests = [
@@ -92,6 +109,7 @@ def run(options: argparse.Namespace) -> int:
             options.runs_dir,
             options.time,
             options.network,
+            kill,
         )
         for protocol in protocols
     ]
@@ -106,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
     machine.check([parent])
     check_writable(options.runs_dir, parent)
     run_dirs, stopped = make(requests, scenario.duration_s)
-    status = judge(run_dirs, as_json=options.json)
+    status = judge(run_dirs, as_json=options.json, fail_on_overload=options.fail_on_overload)
     if stopped is not None:
         raise stopped
     return status

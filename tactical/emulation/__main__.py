@@ -1,7 +1,7 @@
 """The worker: ``python -m tactical.emulation RUN_DIR…`` on a machine with root and the modules.
 
 It runs in the same way on the host itself and inside the virtual machine. With ``--virtual-time``
-first, the machine's clock counts instructions; see `staging`.
+first, the machine's clock counts instructions; see `tactical.host.hermetic`.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import os
 import platform
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ..host.process import CommandError, run
@@ -96,25 +97,43 @@ def _cpu_model() -> str:
 
 
 def sample_host(file: Path, over: threading.Event) -> None:
-    """Write a line a second: share of CPU in use, load, lateness of the timer itself, memory."""
+    """Write a line a second: how busy the machine was, and what it could not do.
+
+    ========================== ===============================================================
+    ``cpu_busy``               share of CPU time in use
+    ``cpu_stolen``             share that a hypervisor gave to others
+    ``cpu_pressure``           share of time in which something that could run waited (PSI, some)
+    ``timer_late_s``           lateness of this sampler's own timer
+    ``memory_available_bytes`` memory that programs could still have
+    ``softirq_dropped``        packets that the queue of received packets had no room for
+    ``softirq_squeezed``       times that receiving packets was cut short by its time limit
+    ========================== ===============================================================
+    """
     due = time.monotonic()
-    idle, total = _cpu_times()
+    before = _machine_counters()
     with file.open("a") as stream:
         while True:
             due += SAMPLE_PERIOD_S
             if over.wait(max(0.0, due - time.monotonic())):
                 return
             now = time.monotonic()
-            idle_before, total_before = idle, total
-            idle, total = _cpu_times()
-            busy = 1.0 - (idle - idle_before) / max(1, total - total_before)
+            after = _machine_counters()
+            grown = {name: after[name] - value for name, value in before.items()}
+            before = after
+            ticks = max(1, grown["ticks"])
             sample = {
                 "t_mono_s": round(now, 6),
-                "cpu_busy": round(busy, 4),
+                "cpu_busy": round(1.0 - grown["idle"] / ticks, 4),
+                "cpu_stolen": round(grown["stolen"] / ticks, 4),
                 "load": os.getloadavg()[0],
                 "timer_late_s": round(now - due, 6),
                 "memory_available_bytes": _memory_bytes("MemAvailable"),
+                "softirq_dropped": grown["dropped"],
+                "softirq_squeezed": grown["squeezed"],
             }
+            if "waited_us" in grown:
+                period_s = SAMPLE_PERIOD_S + now - due
+                sample["cpu_pressure"] = round(grown["waited_us"] / 1e6 / period_s, 4)
             stream.write(json.dumps(sample) + "\n")
             stream.flush()
 
@@ -127,7 +146,15 @@ def _memory_bytes(name: str) -> int:
     )
 
 
-def _cpu_times() -> tuple[int, int]:
-    """Idle and total CPU time in ticks since boot (proc(5), ``/proc/stat``)."""
+def _machine_counters() -> dict[str, int]:
+    """Counters since boot: proc(5), Documentation/accounting/psi.rst, net/core/net-procfs.c."""
     fields = [int(x) for x in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
-    return fields[3] + fields[4], sum(fields)
+    found = {"idle": fields[3] + fields[4], "stolen": fields[7], "ticks": sum(fields)}
+    rows = [line.split() for line in Path("/proc/net/softnet_stat").read_text().splitlines()]
+    found["dropped"] = sum(int(row[1], 16) for row in rows)
+    found["squeezed"] = sum(int(row[2], 16) for row in rows)
+    # Some kernels keep no record of pressure, or only if told to at boot.
+    with suppress(OSError):
+        some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
+        found["waited_us"] = int(some.rpartition("total=")[2])
+    return found

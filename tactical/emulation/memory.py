@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .plan import Plan
-from .recording import expected_bytes
 
-_MIB = 1 << 20
 _BASE_MIB = 1600
-"""Kernel, tools in memory (virtual time), Open vSwitch, controller and worker."""
+"""Kernel, Open vSwitch, controller and worker."""
 _NODE_MIB = 8
 """A network namespace and its shell."""
 _RECORDER_MIB = 12
@@ -22,20 +20,12 @@ _TRANSFER_MIB = 16
 _STEP_MIB = 512
 
 
-def guest_memory_mib(plans: Sequence[Plan], virtual_time: bool) -> int:
+def guest_memory_mib(plans: Sequence[Plan]) -> int:
     """Memory of a virtual machine that makes runs of these plans, one after the other.
 
-    Parameters
-    ----------
-    plans
-        The runs.
-    virtual_time
-        Whether captures of all of them are in memory at the end, in a file system that takes half
-        of it.
+    In virtual time captures have memory of their own (`tactical.host.memory_disk`).
     """
-    captures_mib = sum(map(expected_bytes, plans)) / _MIB if virtual_time else 0.0
-    needed = max(_network_mib(plan) for plan in plans) + captures_mib
-    return _STEP_MIB * -(-int(max(needed, 2.0 * captures_mib)) // _STEP_MIB)
+    return _STEP_MIB * -(-max(map(_network_mib, plans)) // _STEP_MIB)
 
 
 def _network_mib(plan: Plan) -> int:

@@ -52,6 +52,11 @@ def expected_bytes(plan: Plan) -> int:
     return int(_SAFETY * packets * 2 * places * kept)
 
 
+def room_bytes(plan: Plan) -> int:
+    """Room that a file system needs so that its recorders have what they may need."""
+    return int(expected_bytes(plan) / SHARE_OF_FREE_SPACE)
+
+
 def problem_at_start(plans: Sequence[Plan], directory: Path) -> str | None:
     """Why runs of these plans could not be recorded below `directory`; None if they can.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 import tomllib
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,6 @@ import scenarios
 from scenarios import Scenario
 
 from ..host.process import CommandError
-from . import staging
 from .adapters import adapter
 from .applications import programs
 from .congestion import congestion_controls
@@ -34,6 +33,7 @@ from .counters import BacklogSampler, Counters
 from .ending import Ending
 from .environment import sample_host, write_environment
 from .events import EventLog
+from .injection import Injection, Kill
 from .leaf_queues import LeafQueues
 from .movement import Movement
 from .openvswitch import OpenVSwitch, open_vswitch
@@ -45,6 +45,7 @@ from .recording import recorders
 from .sampling import sampling
 from .station_events import StationEvents
 from .subflow_priorities import SubflowPriorities
+from .telling import told_at_once
 from .traffic import check_clients, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
@@ -54,42 +55,32 @@ FINISH_GRACE_S = 30.0
 def run_all(run_dirs: Sequence[Path], *, virtual_time: bool = False) -> int:
     """Run each prepared directory; returns 0 if all ended as ``done``, else 1.
 
-    With `virtual_time` the runs happen in memory, and are brought back as they end.
+    With `virtual_time` events are also told at once, since nobody outside sees the directories.
     """
-    if not virtual_time:
-        return _run_all(run_dirs)
-    with staging.staged(run_dirs) as copies:
-        staging.load_tools()
-        homes = {copy: run_dir for run_dir, copy in copies.items()}
-        return _run_all(list(homes), homes)
-
-
-def _run_all(run_dirs: Sequence[Path], homes: Mapping[Path, Path] | None = None) -> int:
+    tell = told_at_once() if virtual_time else None
     prepared = [(run_dir, *_load(run_dir)) for run_dir in run_dirs]
-    radios = max(plan.radio_count for _, _, plan in prepared)
+    radios = max(plan.radio_count for _, _, plan, _ in prepared)
     failed = 0
     try:
         with ExitStack() as stack:
             switching = stack.enter_context(open_vswitch(run_dirs[0] / "logs"))
             stack.enter_context(simulated_radios(radios))
-            names = {name for _, _, plan in prepared for name in plan.congestion_controls}
+            names = {name for _, _, plan, _ in prepared for name in plan.congestion_controls}
             stack.enter_context(congestion_controls(names))
-            for run_dir, scenario, plan in prepared:
-                tell = staging.told_at_once(run_dir.name) if homes else None
-                failed += not _run(run_dir, scenario, plan, switching, tell)
-                if homes:
-                    staging.bring_back(run_dir, homes[run_dir])
+            for run_dir, scenario, plan, kill in prepared:
+                failed += not _run(run_dir, scenario, plan, kill, switching, tell)
     except (CommandError, EmulationError, OSError) as error:
-        for run_dir, _, _ in prepared:
+        for run_dir, _, _, _ in prepared:
             _fail_if_unfinished(run_dir, str(error))
         return 1
     return 1 if failed else 0
 
 
-def _load(run_dir: Path) -> tuple[Scenario, Plan]:
+def _load(run_dir: Path) -> tuple[Scenario, Plan, Kill | None]:
     text, header = (run_dir / "run.toml").read_text(), _header(run_dir)
     scenario = scenarios.from_toml(text, "scenario", str(run_dir)).build(header["seed"])
-    return scenario, make_plan(scenario, header["protocol"])
+    kill = Kill.parse(header["kill"]) if "kill" in header else None
+    return scenario, make_plan(scenario, header["protocol"]), kill
 
 
 def _header(run_dir: Path) -> dict[str, Any]:
@@ -102,12 +93,13 @@ def _run(
     run_dir: Path,
     scenario: Scenario,
     plan: Plan,
+    kill: Kill | None,
     switching: OpenVSwitch,
     tell: Callable[[str], None] | None,
 ) -> bool:
     with EventLog(run_dir, tell) as events:
         try:
-            _emulate(run_dir, scenario, plan, switching, events)
+            _emulate(run_dir, scenario, plan, kill, switching, events)
         except (CommandError, EmulationError) as error:
             events.write("state", "run", state="failed", reason=str(error))
             return False
@@ -132,7 +124,12 @@ def _run(
 
 
 def _emulate(
-    run_dir: Path, scenario: Scenario, plan: Plan, switching: OpenVSwitch, events: EventLog
+    run_dir: Path,
+    scenario: Scenario,
+    plan: Plan,
+    kill: Kill | None,
+    switching: OpenVSwitch,
+    events: EventLog,
 ) -> None:
     events.write("state", "run", state="configured")
     with ExitStack() as stack:
@@ -161,9 +158,11 @@ def _emulate(
 
         lasting = (*switching.processes, *network.processes, *recording, *applications.processes)
         outage = ControllerOutage(scenario.outage_s, control, events)
+        injection = Injection(kill, events)
 
         def check() -> None:
             outage.follow(events.now_s)
+            injection.follow(events.now_s)
             for process in lasting if outage.away else (*lasting, control.process):
                 if process.status is not None:
                     raise process.failure(f"ended by itself with status {process.status}")

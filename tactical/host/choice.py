@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tactical.host import doctor
+from tactical.host.hermetic import HermeticMachine
 from tactical.host.machine import HostError, Machine
 from tactical.host.native import NativeMachine
 from tactical.host.virtual import VirtualMachine
@@ -45,8 +46,9 @@ def choose(backend: str = "auto", time: str = "auto") -> Machine:
         kernel = doctor.newest_suitable_kernel()
         if not problems["vm"] and kernel is not None:
             kvm = time != "virtual" and doctor.probe_kvm(kernel).works
-            virtual_time = time == "virtual" or (time == "auto" and not kvm)
-            return VirtualMachine(kernel=kernel.release, kvm=kvm, virtual_time=virtual_time)
+            if time == "virtual" or (time == "auto" and not kvm):
+                return HermeticMachine(kernel.release)
+            return VirtualMachine(kernel.release, kvm=kvm)
     reasons = "; ".join(f"{name}: {', '.join(found)}" for name, found in problems.items())
     remedy = doctor.install_command()
     advice = f" Install with: {remedy}" if remedy else " See `tactical doctor`."

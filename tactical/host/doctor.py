@@ -229,7 +229,16 @@ def _tools() -> tuple[Tool, ...]:
     return tuple(tools)
 
 
-_VERSION_OPTIONS = {"ip": "-V", "tc": "-V", "hostapd": "-v", "ping": "-V", "busybox": ""}
+_VERSION_OPTIONS = {
+    "ip": "-V",
+    "tc": "-V",
+    "hostapd": "-v",
+    "ping": "-V",
+    "busybox": "",
+    "mke2fs": "-V",
+    "e2fsck": "-V",
+    "debugfs": "-V",
+}
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-+~.\w]*)?|(?<=version )\d+|\b(?:\d{3}|20\d{6})\b")
 
 

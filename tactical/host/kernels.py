@@ -13,7 +13,11 @@ from tactical.host import packages
 
 # Parts that only a guest of our virtual machine needs.
 GUEST_MODULES = frozenset(
-    {"virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay", "qemu_fw_cfg"}
+    {
+        *("virtio_pci", "virtio_console", "9p", "9pnet_virtio", "overlay", "qemu_fw_cfg"),
+        # In virtual time: its files are in persistent memory.
+        *("nfit", "nd_pmem", "ext4"),
+    }
 )
 MPTCP = "multipath TCP"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -50,7 +51,8 @@ class Machine(Protocol):
             Command with absolute paths; the same file system is seen on every machine.
         writable : sequence of Path
             Existing directories whose contents the command changes for good. Elsewhere a virtual
-            machine's writes are lost or refused. Give one parent rather than many children.
+            machine's writes are lost or refused. Give one parent rather than many children; in
+            virtual time the one directory that the command needs, which is copied there and back.
         """
         ...
 
@@ -69,8 +71,31 @@ class Machine(Protocol):
         """
         ...
 
-    def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
+    def start(
+        self,
+        argv: Sequence[str],
+        writable: Sequence[Path],
+        log_path: Path,
+        *,
+        told_path: Path | None = None,
+        room_bytes: int = 0,
+        seed: int = 0,
+    ) -> Child:
         """Run `argv` there and return at once.
+
+        Parameters
+        ----------
+        argv, writable
+            As for `command`.
+        log_path : Path
+            Gets what the command and the machine say.
+        told_path : Path, optional
+            Gets, line by line, what a command in virtual time tells (`emulation.telling`); others
+            write where they are seen.
+        room_bytes : int
+            What the command may write. A machine in virtual time has to reserve it beforehand.
+        seed : int
+            Of the random numbers of a machine in virtual time; others have their own.
 
         The child's exit status is that of `argv` (255: the virtual machine itself failed, and
         `failure` or the log says how). `stop` reaches `argv` as SIGTERM; after the grace
@@ -83,3 +108,20 @@ class Machine(Protocol):
             Something it needs is missing.
         """
         ...
+
+
+def enough(memory_mib: int, least_mib: int) -> int:
+    """Memory of a virtual machine for which `memory_mib` were asked, at least `least_mib`.
+
+    Raises
+    ------
+    HostError
+        This machine has not so much.
+    """
+    has_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+    if memory_mib > max(has_mib, least_mib):
+        raise HostError(
+            f"a virtual machine for a network and captures of this size needs {memory_mib} MiB "
+            f"of memory, and this machine has {has_mib} MiB; nothing was run"
+        )
+    return max(memory_mib, least_mib)

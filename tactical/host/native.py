@@ -32,7 +32,16 @@ class NativeMachine:
     def check(self, writable: Sequence[Path] = ()) -> None:
         pass  # any directory will do
 
-    def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
+    def start(
+        self,
+        argv: Sequence[str],
+        writable: Sequence[Path],
+        log_path: Path,
+        *,
+        told_path: Path | None = None,
+        room_bytes: int = 0,
+        seed: int = 0,
+    ) -> Child:
         # SIGTERM and not SIGKILL: the worker has namespaces and bridges to take down.
         try:
             return Child(

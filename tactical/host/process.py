@@ -174,8 +174,11 @@ class Child:
         How to ask for an orderly end; SIGTERM to the child when left out.
     on_end : callable, optional
         Called once when the end of the child has been seen by `wait` or `stop`.
+    decode : callable, optional
+        The command's exit status from that of the process, where they differ.
     meaning : callable, optional
-        What an exit status means, where it is not that of the command; None where it is.
+        What an exit status of the process means, where it is not that of the command; None where
+        it is.
     """
 
     def __init__(
@@ -186,7 +189,8 @@ class Child:
         death_signal: signal.Signals = signal.SIGKILL,
         environment: Mapping[str, str] | None = None,
         ask_to_stop: Callable[[Child], None] | None = None,
-        on_end: Callable[[], None] | None = None,
+        on_end: Callable[[Child], None] | None = None,
+        decode: Callable[[int], int] | None = None,
         meaning: Callable[[int], str | None] | None = None,
     ) -> None:
         self.argv = tuple(argv)
@@ -194,6 +198,7 @@ class Child:
         self.failure: str | None = None
         self._ask_to_stop = ask_to_stop
         self._on_end = on_end
+        self._decode = decode
         self._meaning = meaning
         self._ended = False
         self._log: IO[bytes] = log_path.open("ab")
@@ -223,7 +228,7 @@ class Child:
 
     def poll(self) -> int | None:
         """Exit status (negative for a signal), or None while it runs."""
-        return self._process.poll()
+        return self._decoded(self._process.poll())
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Wait for the end; the exit status, or None when `timeout_s` passes first."""
@@ -238,8 +243,18 @@ class Child:
             self._copier.join(timeout=5.0)
             self.close_stdin()
             if self._on_end is not None:
-                self._on_end()
-        return status
+                self._on_end(self)
+        return self._decoded(status)
+
+    def _decoded(self, status: int | None) -> int | None:
+        return status if status is None or self._decode is None else self._decode(status)
+
+    def say(self, text: bytes) -> None:
+        """Write to its standard input."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(text)
+                self._process.stdin.flush()
 
     def close_stdin(self) -> None:
         """Close its standard input, which the child sees as the end of that file."""
@@ -281,7 +296,7 @@ class Child:
         status = self.poll()
         if status is None:
             return f"{name} still runs"
-        how = self._meaning(status) if self._meaning is not None else None
+        how = self._meaning(self._process.returncode) if self._meaning is not None else None
         lines = ("".join(filter(str.isprintable, text)).strip() for text in self.last_lines(3))
         # Python underlines the place in a traceback; on one line that points at nothing.
         said = " / ".join(line for line in lines if line.strip("^~ "))

@@ -14,7 +14,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +24,8 @@ from tactical.host.environment import (
     package_root,
     worker_environment,
 )
-from tactical.host.machine import HostError
+from tactical.host.machine import HostError, enough
 from tactical.host.process import (
-    EVENT_MARK,
-    PATIENCE_VARIABLE,
     SYSTEM_DIRECTORIES,
     Child,
     CommandError,
@@ -36,6 +33,7 @@ from tactical.host.process import (
     run,
     search_path,
 )
+from tactical.host.temporary import TemporaryDirectory
 
 HERE = Path(__file__).resolve().parent
 UP_MARK = b"tactical: guest is up"
@@ -74,21 +72,6 @@ UNUSED_MODULES = (
 )
 
 
-# A wait for a file of the host, which takes a millisecond, has looked like ten seconds.
-VIRTUAL_PATIENCE = "100"
-
-# Every instruction takes 2 ns (2 to the power of `shift`), and time without any is skipped. Nothing
-# that depends on the host may reach the guest: no random numbers of its processor, no wall clock.
-# What is written to port 0xe9 goes to our standard output without any time passing.
-VIRTUAL_TIME_OPTIONS = (
-    *("-icount", "shift=1,sleep=off"),
-    *("-cpu", "max,rdrand=off,rdseed=off"),
-    *("-rtc", "clock=vm"),
-    *("-chardev", "file,id=events,path=/proc/self/fd/1"),
-    *("-device", "isa-debugcon,iobase=0xe9,chardev=events"),
-)
-
-
 @dataclass(frozen=True)
 class VirtualMachine:
     """A virtual machine for one command.
@@ -103,41 +86,29 @@ class VirtualMachine:
         Virtual processors.
     memory_mib : int
         Memory in MiB.
-    virtual_time : bool
-        The guest's clock counts instructions and skips idle time (QEMU's icount), so that results
-        do not depend on how busy this machine is. Needs an emulated processor.
     """
 
     kernel: str
     kvm: bool
     cpus: int = 1
     memory_mib: int = 2048
-    virtual_time: bool = False
 
     name = "vm"
+    virtual_time = False
 
     @property
     def description(self) -> str:
         how = "KVM" if self.kvm else "software"
-        how += ", virtual time" if self.virtual_time else ""
         return f"virtual machine in {how}, kernel {self.kernel}"
 
     def with_memory(self, memory_mib: int) -> VirtualMachine:
         """See `Machine.with_memory`."""
-        has_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
-        if memory_mib > max(has_mib, self.memory_mib):
-            raise HostError(
-                f"a virtual machine for a network and captures of this size needs {memory_mib} MiB "
-                f"of memory, and this machine has {has_mib} MiB; nothing was run"
-            )
-        return dataclasses.replace(self, memory_mib=max(memory_mib, self.memory_mib))
+        return dataclasses.replace(self, memory_mib=enough(memory_mib, self.memory_mib))
 
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The `virtme-run` command; see `Machine.command`."""
         directories = _usable(writable)
         variables = worker_environment(os.pathsep.join(SYSTEM_DIRECTORIES))
-        if self.virtual_time:
-            variables[PATIENCE_VARIABLE] = VIRTUAL_PATIENCE
         guest_command = shlex.join(
             [
                 ":".join(_cached_directories(directories)),
@@ -169,8 +140,6 @@ class VirtualMachine:
         share = "local,id=cached,path=/,security_model=none,readonly=on,multidevs=remap"
         command += ["-fsdev", share]
         command += ["-device", "virtio-9p-pci,fsdev=cached,mount_tag=tactical.cached"]
-        if self.virtual_time:
-            command += VIRTUAL_TIME_OPTIONS
         # Not as part of the kernel's command line, which is too short for long paths.
         command += ["-fw_cfg", f"name={COMMAND_ITEM},string={guest_command.replace(',', ',,')}"]
         return command
@@ -192,17 +161,26 @@ class VirtualMachine:
         rehearsal = [*command[:end], "--show-command", "--dry-run", *command[end:]]
         return run(rehearsal, timeout_s=60, environment={"SHELL": "/bin/sh"}).stdout
 
-    def start(self, argv: Sequence[str], writable: Sequence[Path], log_path: Path) -> Child:
+    def start(
+        self,
+        argv: Sequence[str],
+        writable: Sequence[Path],
+        log_path: Path,
+        *,
+        told_path: Path | None = None,
+        room_bytes: int = 0,
+        seed: int = 0,
+    ) -> Child:
         """Boot and run; see `Machine.start`."""
         compile_packages()
         temporary = None
         try:
-            temporary = tempfile.mkdtemp(prefix="tactical-vm-")
+            temporary = TemporaryDirectory()
             environment = {
                 **os.environ,
                 "PATH": search_path(),
                 "SHELL": "/bin/sh",
-                "TMPDIR": temporary,
+                "TMPDIR": str(temporary.path),
             }
             begin = log_path.stat().st_size if log_path.exists() else 0
             child = Child(
@@ -210,12 +188,12 @@ class VirtualMachine:
                 log_path,
                 environment=environment,
                 ask_to_stop=Child.close_stdin,
-                on_end=lambda: shutil.rmtree(str(temporary), ignore_errors=True),
+                on_end=lambda _: temporary.remove(),
                 meaning=_own_failure,
             )
         except BaseException as error:
             if temporary is not None:
-                shutil.rmtree(temporary, ignore_errors=True)
+                temporary.remove()
             if isinstance(error, CommandError | OSError):
                 raise HostError(f"the virtual machine cannot be started: {error}") from error
             raise
@@ -224,8 +202,7 @@ class VirtualMachine:
             with log_path.open("rb") as log:
                 log.seek(begin)
                 said = log.read(65536)
-            # In virtual time the guest's own output has been lost once; events come another way.
-            return UP_MARK in said or said.startswith(EVENT_MARK.encode())
+            return UP_MARK in said
 
         child.kill_unless(
             is_up,

@@ -14,7 +14,6 @@ import pytest
 
 from tactical.host import doctor, virtual
 from tactical.host.machine import HostError
-from tactical.host.process import PATIENCE_VARIABLE
 from tactical.host.virtual import VirtualMachine
 
 PROBLEMS = doctor.virtual_problems()
@@ -56,16 +55,6 @@ def test_software_and_kvm_differ_in_one_option():
     kvm = VirtualMachine("6.1.0", kvm=True).command(["true"])
     assert set(software) - set(kvm) == {"--disable-kvm"}
     assert set(kvm) <= set(software)
-
-
-def test_virtual_time_only_adds_options_and_patience():
-    real = VirtualMachine("6.1.0", kvm=False).command(["true"])
-    virtual_time = VirtualMachine("6.1.0", kvm=False, virtual_time=True).command(["true"])
-    begin = virtual_time.index("-icount")
-    count = len(virtual.VIRTUAL_TIME_OPTIONS)
-    others = virtual_time[:begin] + virtual_time[begin + count :]
-    patience = f"{PATIENCE_VARIABLE}={virtual.VIRTUAL_PATIENCE} "
-    assert [word.replace(patience, "") for word in others] == real
 
 
 def test_only_the_given_directories_are_writable(tmp_path):

@@ -1,0 +1,263 @@
+"""Faults, tried on real runs: ``python -m tests.drills [NAME…]`` as root, in a checkout.
+
+Each drill makes one short run of direct-move, breaks something, and looks at what is left: the exit
+status, how long it took, what was said, which captures can be read, and whether anything stays
+behind (processes, temporary directories). Prints a table; docs/runs.md has one that was recorded.
+A drill takes about a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from captures import read
+from tactical.emulation.injection import descendants
+
+OVERRIDES = ("duration_s=12", "entry_time_s=4")
+PROCESSES = (
+    *("tactical.controller", "ovs-vswitchd", "ovsdb-server", "hostapd", "iperf3", "dumpcap"),
+)
+INTERRUPTED_AT = ("boot", "configured", "running", "collecting", "analysis")
+LIMIT_S = 900.0
+
+
+@dataclass
+class Outcome:
+    """What came of a drill."""
+
+    name: str
+    status: int = 0
+    took_s: float = 0.0
+    state: str = ""
+    packets: int = 0
+    left: list[str] = field(default_factory=list)
+    said: str = ""
+
+
+class Run:
+    """`tactical run` in a process of its own."""
+
+    def __init__(self, runs_dir: Path, *options: str, before: str = "") -> None:
+        argv = [sys.executable, "-m", "tactical", "run", "direct-move", "--protocol", "fdm"]
+        argv += ["--runs-dir", str(runs_dir), "--time", "virtual", *options]
+        for override in OVERRIDES:
+            argv += ["--set", override]
+        if before:  # in a mount namespace of its own, where something is changed
+            argv = ["unshare", "--mount", "sh", "-c", f"{before}; exec {shlex.join(argv)}"]
+        self.runs_dir = runs_dir
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
+        self.began_s = time.monotonic()
+        self.process = subprocess.Popen(argv, stdout=self._log, stderr=self._log)
+
+    def directory(self) -> Path | None:
+        """The run's directory, once there is one."""
+        found = [path.parent for path in self.runs_dir.glob("direct-move/*/run.toml")]
+        return found[0] if found else None
+
+    def wait_for(self, state: str) -> None:
+        """Return when the run is in a state (or ``boot``, or ``analysis``), or is over."""
+        while self.process.poll() is None:
+            directory = self.directory()
+            if directory is not None:
+                text = (directory / "events.jsonl").read_text() if directory else ""
+                worker = directory / "logs" / "worker.log"
+                if state == "boot" and worker.exists():
+                    time.sleep(2.0)
+                    return
+                if f'"state": "{"done" if state == "analysis" else state}"' in text:
+                    time.sleep(1.0)
+                    return
+            time.sleep(0.05)
+
+    def qemu(self) -> int:
+        """Process id of the guest."""
+        for pid in descendants(self.process.pid):
+            if "qemu" in Path(f"/proc/{pid}/comm").read_text():
+                return pid
+        raise LookupError("no guest runs")
+
+    def end(self, outcome: Outcome) -> Outcome:
+        """Wait for the end and look at what is left."""
+        outcome.status = self.process.wait(LIMIT_S)
+        outcome.took_s = time.monotonic() - self.began_s
+        self._log.seek(0)
+        lines = [line.strip() for line in self._log if line.strip()]
+        told = [line for line in lines if line.startswith("tactical:")]
+        outcome.said = (told or lines or [""])[-1]
+        self._log.close()
+        return outcome
+
+
+def examine(run: Run, outcome: Outcome) -> Outcome:
+    """State and captures of the run, and what it left elsewhere."""
+    directory = run.directory()
+    if directory is not None:
+        for line in (directory / "events.jsonl").read_text().splitlines():
+            event = json.loads(line)
+            if event["kind"] == "state":
+                outcome.state = event["data"]["state"]
+        for capture in directory.glob("captures/*.pcapng*"):
+            outcome.packets += len(read(capture).packets)
+        outcome.left += [path.name for path in directory.glob("*.img")]
+        outcome.left += [path.name for path in directory.parent.glob(".*")]
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(run.runs_dir).encode() in process.read_bytes():
+                outcome.left.append(f"process {process.parent.name}")
+        except OSError:
+            continue
+    return outcome
+
+
+def killed_inside(name: str, runs_dir: Path) -> Outcome:
+    """A process of the run is killed in the guest."""
+    run = Run(runs_dir, "--kill", f"{name}@6")
+    return examine(run, run.end(Outcome(f"kill -9 {name}")))
+
+
+def killed_guest(runs_dir: Path) -> Outcome:
+    """The virtual machine is killed."""
+    run = Run(runs_dir)
+    run.wait_for("running")
+    time.sleep(10.0)
+    os.kill(run.qemu(), signal.SIGKILL)
+    return examine(run, run.end(Outcome("kill -9 the virtual machine")))
+
+
+def killed_command(runs_dir: Path) -> Outcome:
+    """`tactical` itself is killed; a report brings the run back."""
+    run = Run(runs_dir)
+    run.wait_for("running")
+    time.sleep(10.0)
+    run.process.kill()
+    outcome = run.end(Outcome("kill -9 tactical, then `tactical report`"))
+    return _reported(run, outcome)
+
+
+def _reported(run: Run, outcome: Outcome) -> Outcome:
+    directory = run.directory()
+    again = subprocess.run(
+        [sys.executable, "-m", "tactical", "report", str(directory)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    outcome.said += f" | {again.stderr.strip().splitlines()[-1] if again.stderr else 'reported'}"
+    return examine(run, outcome)
+
+
+def interrupted(state: str, runs_dir: Path) -> Outcome:
+    """Ctrl-C."""
+    run = Run(runs_dir)
+    run.wait_for(state)
+    asked_s = time.monotonic()
+    run.process.send_signal(signal.SIGINT)
+    outcome = run.end(Outcome(f"Ctrl-C: {state}"))
+    outcome.took_s = time.monotonic() - asked_s
+    return examine(run, outcome)
+
+
+def without(name: str, before: str, runs_dir: Path) -> Outcome:
+    """Something of this machine is missing."""
+    run = Run(runs_dir, before=before)
+    return examine(run, run.end(Outcome(f"without {name}")))
+
+
+def full_at_start(runs_dir: Path) -> Outcome:
+    """There is no room for the captures."""
+    run = Run(runs_dir, before=f"mount -t tmpfs -o size=20m tmpfs {shlex.quote(str(runs_dir))}")
+    return examine(run, run.end(Outcome("disk with 20 MB free")))
+
+
+def full_at_end(runs_dir: Path) -> Outcome:
+    """Somebody fills the disk while the run goes on; later there is room again."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", runs_dir], check=True)
+    try:
+        run = Run(runs_dir)
+        run.wait_for("running")
+        filler = runs_dir / "filler"
+        with filler.open("wb") as file:
+            try:
+                while True:
+                    file.write(bytes(2**20))
+                    file.flush()
+            except OSError:
+                pass
+        outcome = run.end(Outcome("disk filled during the run, then `tactical report`"))
+        filler.unlink(missing_ok=True)
+        return _reported(run, outcome)
+    finally:
+        subprocess.run(["umount", runs_dir], check=True)
+
+
+def two_at_once(runs_dir: Path) -> Outcome:
+    """Two runs of one seed beside each other; they have to be the same."""
+    first, second = Run(runs_dir / "first"), Run(runs_dir / "second")
+    outcomes = [examine(run, run.end(Outcome("two runs at once"))) for run in (first, second)]
+    logs = [(run.directory() or Path()) / "events.jsonl" for run in (first, second)]
+    same = [_worker_events(log) for log in logs]
+    outcomes[0].said = "equal events" if same[0] == same[1] else "events differ"
+    outcomes[0].status |= outcomes[1].status
+    outcomes[0].left += outcomes[1].left
+    return outcomes[0]
+
+
+def _worker_events(log: Path) -> list[dict[str, object]]:
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    return [event for event in events if event["t_mono_s"] is not None]
+
+
+HIDE = "mount --bind /dev/null {}"
+DRILLS: dict[str, Callable[[Path], Outcome]] = {
+    **{f"kill-{name}": (lambda d, n=name: killed_inside(n, d)) for name in PROCESSES},
+    "kill-guest": killed_guest,
+    "kill-tactical": killed_command,
+    **{f"stop-{state}": (lambda d, s=state: interrupted(s, d)) for state in INTERRUPTED_AT},
+    "full-at-start": full_at_start,
+    "full-at-end": full_at_end,
+    **{
+        f"no-{name}": (lambda d, n=name: without(n, f"mount --bind /dev/null $(command -v {n})", d))
+        for name in ("dumpcap", "iperf3", "qemu-system-x86_64", "mke2fs")
+    },
+    "no-kernel": lambda d: without(
+        "a suitable kernel", "mount -t tmpfs tmpfs $(readlink -f /lib/modules)", d
+    ),
+    "no-tun": lambda d: without("/dev/net/tun", "mount -t tmpfs tmpfs /dev/net", d),
+    "two-at-once": two_at_once,
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Make the drills and print the table; 1 if one left something behind."""
+    parser = argparse.ArgumentParser(prog="python -m tests.drills", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(DRILLS)}")
+    chosen = parser.parse_args(arguments).names or list(DRILLS)
+    if unknown := [name for name in chosen if name not in DRILLS]:
+        parser.error(f"there is no drill {', '.join(unknown)}")
+    clean = True
+    for name in chosen:
+        with tempfile.TemporaryDirectory(prefix="drill-") as folder:
+            outcome = DRILLS[name](Path(folder))
+        clean = clean and not outcome.left
+        left = ", ".join(outcome.left) or "nothing"
+        print(
+            f"| {outcome.name} | {outcome.status} | {outcome.took_s:.0f} s | {outcome.state} | "
+            f"{outcome.packets} | {left} | {outcome.said} |",
+            flush=True,
+        )
+    return 0 if clean else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,79 @@
+"""Images of a guest's memory, made and read by the real e2fsprogs."""
+
+import os
+import shutil
+
+import pytest
+
+from tactical.host import memory_disk
+from tactical.host.process import CommandError
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("mke2fs") is None or shutil.which("debugfs") is None,
+    reason="mke2fs and debugfs (package e2fsprogs) are not installed",
+)
+
+NAMES = ["plain", "two words", 'quo"te', "it's", "$HOME", "comma,", "ünïcode", "-dash"]
+
+
+@pytest.fixture
+def content(tmp_path):
+    inside = tmp_path / "content" / "directory"
+    (inside / "logs" / "deep").mkdir(parents=True)
+    for number, name in enumerate(NAMES):
+        (inside / "logs" / name).write_bytes(bytes([number]) * 5000)
+    (inside / "logs" / "deep" / "empty").touch()
+    return inside.parent
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_an_image_holds_comes_back_to_any_directory(tmp_path, content, name):
+    image = tmp_path / f"{name}.img"
+    memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
+    home = tmp_path / name / "run"
+    home.mkdir(parents=True)
+    memory_disk.extract(image, "/directory", home)
+    found = {path.name: path.read_bytes() for path in (home / "logs").iterdir() if path.is_file()}
+    assert found == {name: bytes([number]) * 5000 for number, name in enumerate(NAMES)}
+    assert (home / "logs" / "deep" / "empty").exists()
+    assert [path.name for path in home.parent.iterdir()] == ["run"]
+
+
+def test_files_that_are_there_already_are_not_overwritten(tmp_path, content):
+    image = tmp_path / "image"
+    memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
+    home = tmp_path / "run"
+    (home / "logs").mkdir(parents=True)
+    (home / "logs" / "plain").write_text("mine")
+    memory_disk.extract(image, "/directory", home)
+    assert (home / "logs" / "plain").read_text() == "mine"
+    assert (home / "logs" / "two words").exists()
+
+
+def test_the_same_content_makes_the_same_image(tmp_path, content):
+    images = [tmp_path / "first", tmp_path / "second"]
+    for image in images:
+        memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
+    first, second = (image.read_bytes() for image in images)
+    # Directory entries keep the order in which this machine's file system lists them.
+    assert first == second
+
+
+def test_content_that_does_not_fit_is_an_error(tmp_path, content):
+    (content / "large").write_bytes(os.urandom(40 * 2**20))
+    with pytest.raises(CommandError, match="mke2fs"):
+        memory_disk.make(tmp_path / "image", 32 * 2**20, content)
+
+
+def test_what_is_no_image_is_an_error_that_leaves_it(tmp_path):
+    image = tmp_path / "image"
+    image.write_bytes(b"x" * 100_000)
+    (tmp_path / "run").mkdir()
+    with pytest.raises(CommandError, match="e2fsck"):
+        memory_disk.extract(image, "/directory", tmp_path / "run")
+    assert image.exists()
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 1), (2**27, 1), (2**27 + 1, 2), (3e8, 3)])
+def test_sizes_are_whole_sections(size, expected):
+    assert memory_disk.aligned(size) == expected * memory_disk.ALIGNMENT_BYTES

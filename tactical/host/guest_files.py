@@ -110,10 +110,12 @@ def collect(kernel: str) -> list[Path]:
 
 def state(kernel: str) -> str:
     """A digest that changes whenever what `collect` finds may have changed; quickly found."""
+    digest = hashlib.sha256(f"{kernel} {sys.executable} {sys.version}".encode())
+    # By content, so that two checkouts of the same have one image.
+    for path in (Path(__file__), packages.list_path(), package_root() / "pyproject.toml"):
+        if path.exists():
+            digest.update(path.read_bytes())
     witnesses = [
-        Path(__file__),
-        packages.list_path(),
-        package_root() / "pyproject.toml",
         Path("/etc/ld.so.cache"),
         Path("/var/lib/dpkg/status"),
         Path("/lib/modules", kernel, "modules.dep"),
@@ -121,7 +123,6 @@ def state(kernel: str) -> str:
         Path(sys.prefix) / "pyvenv.cfg",
         *(Path(path) for path in sorted({*_sites()})),
     ]
-    digest = hashlib.sha256(f"{kernel} {sys.executable} {sys.version}".encode())
     for path in witnesses:
         try:
             status = path.stat()

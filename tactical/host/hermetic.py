@@ -42,7 +42,7 @@ _STOP = b"."
 # For programs and what they write elsewhere than in the command's directory.
 _SYSTEM_ROOM_BYTES = 512 * 2**20
 _LOG_ROOM_BYTES = 100 * 2**20
-_OLD_IMAGES = 2
+_KEPT_IMAGES = 3
 
 _BOOT_MODULES = ("libnvdimm", "nfit", "nd_pmem", "crc32c_generic", "ext4")
 
@@ -298,7 +298,7 @@ def _system_image(kernel: str) -> Path:
         finally:
             fresh.unlink(missing_ok=True)
     others = sorted(home.glob("*.img"), key=lambda path: path.stat().st_mtime)
-    for old in others[:-_OLD_IMAGES]:
+    for old in others[:-_KEPT_IMAGES]:
         old.unlink(missing_ok=True)  # a guest that still uses it keeps it
     return image
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import platform
 import shutil
 import signal
@@ -36,9 +37,10 @@ from .emulation.__main__ import VIRTUAL_TIME
 from .emulation.adapters import MININET
 from .emulation.injection import Kill
 from .emulation.plan import Plan, PlannedApplication, Transfer, make_plan
+from .host import hermetic
 from .host.choice import choose
 from .host.machine import HostError, Machine
-from .host.process import Child
+from .host.process import Child, CommandError
 
 FOLLOW_PERIOD_S = 0.25
 STOP_GRACE_S = 60.0
@@ -147,6 +149,30 @@ def _accompany(
             child.stop(STOP_GRACE_S)
             for follower in followers:
                 _close(follower, "interrupted" if interrupted else _reason(child), progress)
+
+
+def recover(run_dir: Path) -> bool:
+    """Bring back and close a run in virtual time that nobody was left to close.
+
+    Returns
+    -------
+    bool
+        Whether there was something to bring back.
+
+    Raises
+    ------
+    HostError
+        If it cannot be brought back; it stays where it is.
+    """
+    try:
+        if not hermetic.recover(run_dir):
+            return False
+    except (CommandError, OSError) as error:
+        image = run_dir / hermetic.IMAGE_NAME
+        raise HostError(f"what {image} holds cannot be brought back: {error}") from error
+    reason = "tactical was killed; what its virtual machine had recorded was brought back later"
+    _close(_Follower(run_dir, ""), reason, lambda _: None)
+    return True
 
 
 def _follow(
@@ -394,8 +420,12 @@ def _close(follower: _Follower, reason: str, progress: Callable[[Progress], None
 def _append_event(run_dir: Path, kind: str, node: str, **data: Any) -> None:
     """An event by this side.  The worker numbers its own from 0; ours have no number."""
     event = {"seq": None, "t_s": None, "t_mono_s": None, "kind": kind, "node": node, "data": data}
-    with (run_dir / "events.jsonl").open("a") as stream:
-        stream.write(json.dumps(event) + "\n")
+    with (run_dir / "events.jsonl").open("ab+") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) != b"\n":  # the writer was killed in the middle of a line
+                stream.write(b"\n")
+        stream.write(json.dumps(event).encode() + b"\n")
 
 
 def _fill_in_run_time(run_dir: Path) -> None:

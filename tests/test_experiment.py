@@ -2,6 +2,7 @@
 test_end_to_end.py."""
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import scenarios
 from tactical import experiment
 from tactical.dry_run import dry_run
 from tactical.experiment import Request
-from tactical.host import HostError, choose
+from tactical.host import HostError, choose, hermetic, memory_disk
 
 
 def event(**fields: object) -> str:
@@ -67,6 +68,42 @@ def test_run_that_ended_keeps_its_last_word(tmp_path: Path) -> None:
     reader.read()
     experiment._close(reader, "unused", lambda step: None)
     assert len(log.read_text().splitlines()) == 1
+
+
+@pytest.fixture
+def abandoned(tmp_path: Path) -> Path:
+    """A run in virtual time whose `tactical` was killed: events told, all else in its image."""
+    if shutil.which("mke2fs") is None:
+        pytest.skip("mke2fs (package e2fsprogs) is not installed")
+    inside = tmp_path / "content" / hermetic.DIRECTORY.name
+    (inside / "logs").mkdir(parents=True)
+    (inside / "logs" / "controller.log").write_text("what it said")
+    (inside / "events.jsonl").write_text("the guest's own")
+    run_dir = tmp_path / "RUN"
+    run_dir.mkdir()
+    told = event(seq=0, t_s=0.0, t_mono_s=10.0, data={"state": "running"})
+    (run_dir / "events.jsonl").write_text(event(data={"state": "defined"}) + told + "torn")
+    memory_disk.make(
+        run_dir / hermetic.IMAGE_NAME, memory_disk.ALIGNMENT_BYTES, tmp_path / "content"
+    )
+    return run_dir
+
+
+def test_a_run_whose_tactical_was_killed_is_brought_back_and_closed(abandoned: Path) -> None:
+    assert experiment.recover(abandoned)
+    assert (abandoned / "logs" / "controller.log").read_text() == "what it said"
+    told = [json.loads(line) for line in (abandoned / "events.jsonl").read_text().splitlines()]
+    assert [each["data"]["state"] for each in told] == ["defined", "running", "failed"]
+    assert not experiment.recover(abandoned), "once"
+    assert sorted(path.name for path in abandoned.iterdir()) == ["events.jsonl", "logs"]
+
+
+def test_what_cannot_be_brought_back_stays_where_it_is(abandoned: Path) -> None:
+    image = abandoned / hermetic.IMAGE_NAME
+    image.write_bytes(b"no file system")
+    with pytest.raises(HostError, match="cannot be brought back"):
+        experiment.recover(abandoned)
+    assert image.exists()
 
 
 @pytest.fixture

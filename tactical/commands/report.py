@@ -53,6 +53,11 @@ def run(options: argparse.Namespace) -> int:
             print(f"tactical: {path} is a report, not a run; left out", file=sys.stderr)
         else:
             raise Refused(f"{path} is no run directory: it has no run.toml{mismatch(path, RUN)}")
+    from tactical.host.hermetic import IMAGE_NAME
+
+    for run_dir in run_dirs:
+        if (run_dir / IMAGE_NAME).is_file():
+            _recover(run_dir)
     if not run_dirs:
         raise Refused("there is no run directory among what was given, only reports")
     output = options.output
@@ -62,6 +67,18 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise Refused(f"--output {output} cannot be used: {error.strerror}") from error
     return judge(run_dirs, as_json=options.json, output=output, story=options.story)
+
+
+def _recover(run_dir: Path) -> None:
+    """Bring back what a virtual machine recorded, if `tactical` was killed while it ran."""
+    from tactical.experiment import recover
+    from tactical.host.machine import HostError
+
+    try:
+        if recover(run_dir):
+            print(f"tactical: {run_dir}: brought back what was recorded", file=sys.stderr)
+    except HostError as error:
+        print(f"tactical: {error}", file=sys.stderr)
 
 
 def _is_page(path: Path) -> bool:

@@ -525,7 +525,7 @@ def _chart(files: RunDirectory) -> Chart | None:
 def _bands(
     files: RunDirectory, users: list[str], handovers: list[tuple[Event, Event | None]]
 ) -> list[Band]:
-    """When each user was associated, and its handovers."""
+    """When each user was associated, its handovers, and pauses of links, which are for all."""
     end_s = max((event.t_s for event in files.events), default=0.0)
     bands: list[Band] = []
     for user in users:
@@ -547,4 +547,26 @@ def _bands(
                 label = _move(files, begin) + ("" if end is not None else ", not finished")
                 stop_s = end.t_s if end is not None else end_s
                 bands.append(Band(user, "handover", begin.t_s, stop_s, label))
-    return bands
+    pauses = _pauses(files, end_s)
+    return [*bands, *(Band(user, *pause) for user in users for pause in pauses)]
+
+
+def _pauses(files: RunDirectory, end_s: float) -> list[tuple[str, float, float, str]]:
+    """When links carried nothing: kind, start, end and what it was."""
+    found: list[tuple[str, float, float, str]] = []
+    down: dict[str, Event] = {}
+
+    def close(relay: str, until_s: float) -> None:
+        if (begin := down.pop(relay, None)) is not None:
+            cause = str(begin.data.get("cause") or "down")
+            kind = "handover" if cause == "handover" else "outage"
+            found.append((kind, begin.t_s, until_s, f"{relay}: {cause}"))
+
+    for event in files.of_kind("link_change"):
+        if number(event.data.get("loss")) == 1.0:
+            down.setdefault(event.node, event)
+        else:
+            close(event.node, event.t_s)
+    for relay in list(down):
+        close(relay, end_s)
+    return found

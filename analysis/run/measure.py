@@ -436,6 +436,13 @@ def _longest(
     return length_s, explain(start_s, length_s)
 
 
+def _went(event: Event) -> bool:
+    """Whether a link went or came back, or the satellite behind it changed."""
+    if event.kind == "link_change":
+        return event.data.get("loss") == 1.0
+    return event.kind in ("link_down", "link_up")
+
+
 @dataclass(frozen=True)
 class _Causes:
     """Explains gaps of a user."""
@@ -458,7 +465,7 @@ class _Causes:
             return "handover"
         # Link events are told by the switch, or by the user's own side.
         places = {user.name, *(each.via for each in user.interfaces)}
-        if any(each.node in places and each.kind in ("link_down", "link_up") for each in near):
+        if any(each.node in places and _went(each) for each in near):
             return "link"
         if start_s - self.sending_start_s < _START_UP_S:
             return "start-up"

@@ -15,6 +15,7 @@ from simulation.engine import ACKNOWLEDGMENT, DATA, UNRESPONSIVE
 from simulation.network import Connection, Link, Source
 from simulation.queueing import RING_FULL
 from simulation.scheduling import SCHEDULERS
+from simulation.transport import RTO_FIRST_S
 
 ENDLESS = 1 << 60
 _RING, _SLACK = 256, 8
@@ -107,7 +108,7 @@ class Simulation:
         if self._compiled and not compilation.available():
             raise ValueError("compiled is True; Numba is not installed, or switched off")
         self._links = list(links)
-        self._connections = connections
+        self._given = connections
         steps = _Steps(len(links))
         clock = state.zeros(state.CLOCK, 1)
         first, second = np.random.SeedSequence(seed).generate_state(2)
@@ -133,13 +134,13 @@ class Simulation:
             self._seen = self._seen.tolist()
 
     def _fill_connections(self, connections: Sequence[Connection], steps: "_Steps") -> None:
-        self._records = state.zeros(state.CONNECTION, len(connections))
+        self._connections = state.zeros(state.CONNECTION, len(connections))
         count = sum(len(connection.paths) for connection in connections)
         self._subflows = state.zeros(state.SUBFLOW, count)
         self._windows = state.zeros(state.WINDOW, count)
         s = seen = 0
         for c, connection in enumerate(connections):
-            record = self._records[c]
+            record = self._connections[c]
             packets = ENDLESS if connection.packets is None else connection.packets
             record["first"], record["last"] = s, s + len(connection.paths)
             record["algorithm"] = ALGORITHMS[connection.algorithm]
@@ -159,7 +160,7 @@ class Simulation:
                     else -1
                 )
                 own["ssthresh"] = own["expires_s"] = math.inf
-                own["rto_s"] = 1.0
+                own["rto_s"] = RTO_FIRST_S
                 own["rto_min_s"] = connection.rto_min_s
                 own["limit"] = connection.receive_window_packets
                 own["seen"] = seen
@@ -191,14 +192,14 @@ class Simulation:
         self._ring = state.zeros(state.PACKET, begin)
 
     def _fill_timers(self, clock: Any, sources: Sequence[Source]) -> None:
-        starts = [self._connections[c].start_s for c in self._subflows["connection"]]
+        starts = [self._given[c].start_s for c in self._subflows["connection"]]
         starts += [source.start_s for source in sources]
         # Applications start after the subflows of their connection.
         running = list(range(len(starts)))
-        starts += [connection.start_s for connection in self._connections]
+        starts += [connection.start_s for connection in self._given]
         running += [
             len(running) + c
-            for c, connection in enumerate(self._connections)
+            for c, connection in enumerate(self._given)
             if connection.rate_bps < math.inf
         ]
         self._timers = state.zeros(state.TIMER, len(starts))
@@ -235,7 +236,7 @@ class Simulation:
         while True:
             more = loop(
                 float(until_s), piece, self._clock, self._heap, self._timers, self._link_records,
-                self._ring, self._steps, self._subflows, self._windows, self._records,
+                self._ring, self._steps, self._subflows, self._windows, self._connections,
                 self._sources, self._seen,
             )  # fmt: skip
             clock = self._clock[0]
@@ -319,7 +320,7 @@ class Simulation:
         clock = self._table("_clock", state.CLOCK)[0]
         links = self._table("_link_records", state.LINK)
         subflows = self._table("_subflows", state.SUBFLOW)
-        connections = self._table("_records", state.CONNECTION)
+        connections = self._table("_connections", state.CONNECTION)
 
         def each(name: str) -> NDArray[np.int64]:
             sums = [
@@ -372,7 +373,7 @@ _RECORDS = (
     "_steps",
     "_subflows",
     "_windows",
-    "_records",
+    "_connections",
     "_sources",
 )
 

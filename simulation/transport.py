@@ -1,9 +1,10 @@
 """TCP: what sender and receiver of a subflow do.
 
-Congestion control and loss recovery of RFC 5681 and NewReno (RFC 6582, with the careful variant of
-section 4.1 and the impatient one of section 4), limited transmit (RFC 3042), retransmission timer
-of RFC 6298 with the timestamps of RFC 7323. Windows and sequence numbers count packets. Every data
-packet is acknowledged at once.
+Congestion control of RFC 5681 and recovery of NewReno (RFC 6582): the timer restarts with the first
+partial acknowledgment only, recovery ends with a window of what is under way and one packet more,
+and duplicates for packets below `recover` start no other. Limited transmit (RFC 3042), and the
+retransmission timer of RFC 6298 with the timestamps of RFC 7323. Windows and sequence numbers count
+packets. Every data packet is acknowledged at once.
 """
 
 import math

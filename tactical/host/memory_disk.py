@@ -21,7 +21,8 @@ ALIGNMENT_BYTES = 128 * 2**20
 
 # The same for every image, so that the same content is the same image.
 _IDENTITY = "7ac71ca1-0000-4000-8000-000000000001"
-_MOMENT = "946684800"
+MOMENT_S = 946_684_800
+"""1 January 2000, when time begins in a guest: times of files are content, too."""
 _LIMIT_S = 600.0
 
 
@@ -45,7 +46,7 @@ def make(image: Path, size_bytes: int, content: Path) -> None:
     options = f"hash_seed={_IDENTITY},lazy_itable_init=0,nodiscard,root_owner=0:0"
     argv = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal"]
     argv += ["-O", "^metadata_csum,^64bit", "-U", _IDENTITY, "-E", options]
-    fixed = {"E2FSPROGS_FAKE_TIME": _MOMENT}
+    fixed = {"E2FSPROGS_FAKE_TIME": str(MOMENT_S)}
     run((*argv, "-d", str(content), str(image)), timeout_s=_LIMIT_S, environment=fixed)
 
 

@@ -7,12 +7,13 @@ import threading
 from pathlib import Path
 
 from tactical.faults import Refused
+from tactical.live.arguments import add_page_arguments
 
 SUMMARY = "show a run on a page: map, rates, handovers, with a time slider"
 EXAMPLES = """\
 The page is served on this machine until Ctrl-C and asks nobody else for anything. The address with
-the token plays, pauses and searches; the one without follows. A run that goes on in real time is
-followed, and one in virtual time can be shown when it has ended.
+the token plays, pauses and searches; the one without follows. A run that still goes on is followed;
+in virtual time only its events are known before its end.
 
 examples:
   tactical replay runs/direct-move/20260101T120000Z-fdm-0-1a2b3c4d
@@ -23,8 +24,6 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    from tactical.live.arguments import add_page_arguments
-
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     add_page_arguments(parser)
 

@@ -20,7 +20,7 @@ from .viewers import Viewers
 
 
 @contextmanager
-def shown(source: Source, options: argparse.Namespace, **more: Any) -> Iterator[str]:
+def shown(source: Source, options: argparse.Namespace, **more: Any) -> Iterator[Viewers]:
     """Serve the page of a source while the block lasts.
 
     Parameters
@@ -32,8 +32,8 @@ def shown(source: Source, options: argparse.Namespace, **more: Any) -> Iterator[
 
     Yields
     ------
-    str
-        The address with the token.
+    Viewers
+        Who watches; its source may be exchanged for one of a higher epoch.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def shown(source: Source, options: argparse.Namespace, **more: Any) -> Iterator[
             sys.stdout.flush()
             if not options.no_browser and not options.json and _has_screen():
                 webbrowser.open(steering)
-            yield steering
+            yield viewers
     except ServerError as error:
         raise Refused(f"the page cannot be served: {error}") from error
 

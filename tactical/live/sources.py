@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -104,47 +105,37 @@ class Replay:
 class Following:
     """A run that goes on, read from its directory while it is written.
 
+    In virtual time only its events are there before its end.
+
     Parameters
     ----------
     run_dir : Path
         Its directory.
-    send : callable, optional
-        Takes a checked command to the run; without it nothing can be steered.
     """
 
     mode = "live"
 
-    def __init__(
-        self, run_dir: Path, send: Callable[[Mapping[str, Any]], None] | None = None
-    ) -> None:
-        self.setup = read_setup(run_dir)
+    def __init__(self, run_dir: Path) -> None:
+        setup = read_setup(run_dir)
         self.epoch = 1
-        self.over = False
         self._run_dir = run_dir
-        self._send = send
         self._events = Tail(run_dir / "events.jsonl")
         self._samples = Tail(run_dir / "samples.jsonl")
-        self._described = bool(self.setup.ports)
-        self.state = State(self.setup)
-        self.state.store.put("run", "steerable", send is not None)
+        self._described = bool(setup.ports)
+        self.state = State(setup)
 
     def advance(self, now_s: float) -> None:
         if not self._described and (self._run_dir / "network.json").exists():
             self._described = True
-            self.state.setup = read_setup(self._run_dir)
+            with suppress(SetupError):  # half written; only rates of wired ports need it
+                self.state.setup = read_setup(self._run_dir)
         found: list[Record] = [r for line in self._events.read() if (r := of_event(line))]
         found += [of_sample(line) for line in self._samples.read()]
         for record in sorted(found, key=lambda record: record.order):
             self.state.apply(record)
-            if record.kind == "state" and record.data.get("state") in _OVER:
-                self.over = True
 
     def command(self, command: Mapping[str, Any], now_s: float) -> None:
-        if self._send is None:
-            raise CommandRefused("this run is watched only; `tactical live` steers the one it made")
-        if self.over:
-            raise CommandRefused("the run is over")
-        self._send(command)
+        raise CommandRefused("this run is watched only, until it is over")
 
 
 def open_run(run_dir: Path) -> Replay | Following:
@@ -155,6 +146,8 @@ def open_run(run_dir: Path) -> Replay | Following:
     SetupError
         If the directory does not hold a run.
     """
-    following = Following(run_dir)
-    following.advance(0.0)
-    return Replay(run_dir) if following.over else following
+    states = [
+        e.get("data") for e in Tail(run_dir / "events.jsonl").read() if e.get("kind") == "state"
+    ]
+    over = any(isinstance(each, dict) and each.get("state") in _OVER for each in states)
+    return Replay(run_dir) if over else Following(run_dir)

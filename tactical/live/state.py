@@ -86,6 +86,8 @@ class State:
                 self._position(record)
             case "sample":
                 self._sample(record)
+            case "counters":
+                self._counters(record)
             case "arrival":
                 self._arrival(record)
             case "association":
@@ -101,6 +103,9 @@ class State:
                 relay = self._link_of_port.get((record.node, str(record.data.get("port"))))
                 if relay is not None:
                     self._link(relay, up=record.kind == "link_up")
+            case "link_change":
+                self._capacity_bps[record.node] = float(record.data["rate_bps"])
+                self._link(record.node, capacity_bps=self._capacity_bps[record.node])
             case "state":
                 self.store.put("run", "phase", record.data.get("state"))
                 self.store.put("run", "reason", record.data.get("reason"))
@@ -175,13 +180,16 @@ class State:
                 self._link(relay, up=bool(command.get("up")))
             case "mobility":
                 self.store.put("run", "mobility_speed", command.get("speed"))
+            case "policy":
+                # What it decides is another matter: that comes with an assignment.
+                self.store.put("run", "policy", command.get("policy"))
 
     def _sample(self, record: Record) -> None:
         row = record.data
         kind, port = row.get("kind"), str(row.get("port"))
         if kind == "port":
             relay = self._link_of_port.get((record.node, port))
-            if relay is not None:
+            if relay is not None and not self._by_interface:
                 self._counter(record, ("link", relay), row.get("tx_bytes"))
             user = self.setup.ports.get((record.node, port))
             if user is not None and not self._by_interface:
@@ -195,14 +203,17 @@ class State:
             queue = self._queues.get((record.node, port, int(row.get("queue_id") or 0)))
             if queue is not None:
                 self._subflow(*queue, waiting_packets=row.get("backlog_packets"))
-        elif kind == "interface":
-            self._by_interface = True
-            via = row.get("via")
-            if via is None:
-                self._counter(record, ("goodput", record.node), row.get("rx_bytes"))
-            else:
-                key = ("subflow", record.node, str(via))
-                self._counter(record, key, row.get("tx_bytes"))
+
+    def _counters(self, record: Record) -> None:
+        """What a live run counts, under whichever policy."""
+        self._by_interface = True
+        for key, count in record.data["sent_bytes"].items():
+            user, via = key.split(" ")
+            self._counter(record, ("subflow", user, via), count)
+        for relay, count in record.data["link_bytes"].items():
+            self._counter(record, ("link", relay), count)
+        host = next(node.name for node in self.setup.nodes if node.kind == "host")
+        self._counter(record, ("goodput", host), record.data["arrived_bytes"])
 
     def _counter(self, record: Record, key: tuple[object, ...], count: object) -> None:
         """Make a rate of two readings of a counter."""

@@ -64,8 +64,13 @@ class Teller:
                 self._assignment(record)
             case "link_up" | "link_down":
                 self._link(record, up=record.kind == "link_up")
-            case "subflow_priority":
-                self._begin(record, "controller", _priority(record.data))
+            case "link_change":
+                self._begin(
+                    record, "link", f"{record.node} carries {rate(record.data['rate_bps'])}"
+                )
+            case "drain":
+                user, via = record.data.get("user"), record.data.get("via")
+                self._begin(record, "controller", f"{user} will leave {via}: the path is emptied")
             case "command":
                 self._command(record)
             case "state":
@@ -218,13 +223,6 @@ def duration(seconds: float) -> str:
 def rate(rate_bps: float) -> str:
     """A rate for people: ``388 kbit/s``, ``2.14 Mbit/s``."""
     return f"{rate_bps / 1e3:.0f} kbit/s" if rate_bps < 1e6 else f"{rate_bps / 1e6:.2f} Mbit/s"
-
-
-def _priority(data: Mapping[str, Any]) -> str:
-    user, via = data.get("user"), data.get("via")
-    if "expected_in_s" in data:
-        return f"{user} will leave {via}: the path is emptied"
-    return f"{user} sends {'nothing more' if data.get('backup') else 'again'} over {via}"
 
 
 def _between(start_s: object, end_s: float | None) -> float | None:

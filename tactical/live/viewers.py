@@ -61,7 +61,7 @@ class Viewers:
         self._token = token
         self._present: list[Viewer] = []
         self._steering: Viewer | None = None
-        self._messages: dict[tuple[int, bool, int], str] = {}
+        self._messages: dict[tuple[int, int, bool], str] = {}
 
     @property
     def count(self) -> int:
@@ -102,31 +102,32 @@ class Viewers:
 
     def message(self, viewer: Viewer) -> str:
         """What a viewer has to be told now, as JSON; it counts as told."""
-        first = viewer.epoch != self.source.epoch
+        source = self.source  # another thread may exchange it
+        first = viewer.epoch != source.epoch
         seen = 0 if first else viewer.version
         if viewer.tick:
             missed = max(0, self.tick - viewer.tick - 1)
             viewer.coalesced += missed
             self.coalesced += missed
-        key = (seen, first, self.steers(viewer))
+        key = (source.epoch, seen, self.steers(viewer))
         text = self._messages.get(key)
         if text is None:
-            text = json.dumps(self._told(seen, first, key[2]), allow_nan=False)
+            text = json.dumps(self._told(source, seen, first, key[2]), allow_nan=False)
             self._messages[key] = text
-        viewer.version, viewer.epoch = self.source.state.store.version, self.source.epoch
+        viewer.version, viewer.epoch = source.state.store.version, source.epoch
         viewer.tick = self.tick
         return text
 
-    def _told(self, seen: int, first: bool, steering: bool) -> dict[str, Any]:
+    def _told(self, source: Source, seen: int, first: bool, steering: bool) -> dict[str, Any]:
         told = {
             "type": "state",
             "full": first,
             "steering": steering,
             "viewers": self.count,
             "coalesced": self.coalesced,
-            **self.source.state.store.since(seen),
+            **source.state.store.since(seen),
         }
         if first:
-            told["mode"] = self.source.mode
-            told["setup"] = self.source.state.setup.document()
+            told["mode"] = source.mode
+            told["setup"] = source.state.setup.document()
         return told

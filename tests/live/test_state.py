@@ -121,9 +121,18 @@ KEYS = (
     ),
 )
 KINDS = (
-    *("position", "sample", "arrival", "association", "solve", "queue_set", "assignment"),
-    "subflow_priority",
-    *("link_up", "link_down", "state", "command", "error", "controller", "handover"),
+    *(
+        "position",
+        "sample",
+        "counters",
+        "arrival",
+        "association",
+        "solve",
+        "queue_set",
+        "assignment",
+        "drain",
+    ),
+    *("link_up", "link_down", "link_change", "state", "command", "error", "controller", "handover"),
 )
 
 

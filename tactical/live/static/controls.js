@@ -31,7 +31,7 @@ export class Controls {
   reset() {
     const { mode, setup } = this.model;
     find("replay").hidden = mode !== "replay";
-    find("steer").hidden = mode !== "live";
+    find("steer").hidden = mode !== "live" || !this.model.section("run").steerable;
     find("demanduser").replaceChildren(
       ...setup.users.map((user) => element("option", { textContent: user.name })));
     this.cuts = {};

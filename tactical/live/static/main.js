@@ -57,11 +57,34 @@ function begin() {
   const seed = setup.seed === null ? "" : `, seed ${setup.seed}`;
   find("title").textContent = `${setup.scenario}, ${setup.protocol}${seed}`;
   document.title = `${setup.scenario} ${setup.protocol} – tactical`;
-  const slow = model.mode === "live" && setup.time === "real" && setup.machine.includes("software");
-  find("machine").textContent = slow
-    ? "The processor is emulated: this network is slower than a real one" : setup.machine;
   find("machine").title = setup.machine;
-  find("machine").classList.toggle("slow", slow);
+  paces = [];
+}
+
+let paces = [];
+
+// How fast run time passes, from the last ten seconds.
+function pace() {
+  const now = performance.now() / 1000;
+  if (model.time !== null && paces.at(-1)?.[1] !== model.time) paces.push([now, model.time]);
+  while (paces.length > 2 && now - paces[0][0] > 10) paces.shift();
+  const [first, last] = [paces[0], paces.at(-1)];
+  return last && now - first[0] > 3 ? (last[1] - first[1]) / (now - first[0]) : null;
+}
+
+function drawMachine() {
+  const { mode, setup } = model;
+  const emulated = mode === "live" && setup.machine.includes("software");
+  let text = setup.machine;
+  if (emulated && setup.time === "real") {
+    text = "The processor is emulated: this network is slower than a real one";
+  } else if (emulated) {
+    const speed = pace();
+    const known = speed === null ? "" : `: ${speed.toFixed(2)} s in each second`;
+    text = `Virtual time, as fast as an emulated processor goes${known}`;
+  }
+  if (find("machine").textContent !== text) find("machine").textContent = text;
+  find("machine").classList.toggle("slow", emulated);
 }
 
 function draw() {
@@ -79,6 +102,7 @@ function draw() {
   rates.draw();
   controls.draw();
   drawSubflows();
+  drawMachine();
   document.body.dataset.ticks = ticks;
 }
 

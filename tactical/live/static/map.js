@@ -6,6 +6,7 @@ const L = window.L;
 const NAUTICAL_MILE_M = 1852;
 const KEY_STEP_M = 100;
 const SEND_EVERY_MS = 250;
+const TRACK_SHOWN = 240;
 const HELD_MS = 1500; // so long a dragged marker stays where it was dropped, until that is confirmed
 
 const SHAPES = {
@@ -30,11 +31,21 @@ export class NetworkMap {
     this.grid = L.layerGroup().addTo(this.map);
     this.lines = L.layerGroup().addTo(this.map);
     this.map.on("moveend zoomend resize", () => this.drawGrid());
-    new ResizeObserver(() => this.map.invalidateSize()).observe(container);
+    // Until somebody looks elsewhere, everything stays in view.
+    this.touched = false;
+    this.map.on("dragstart", () => (this.touched = true));
+    for (const event of ["wheel", "click"]) {
+      container.addEventListener(event, () => (this.touched = true), { passive: true });
+    }
+    new ResizeObserver(() => {
+      this.map.invalidateSize();
+      if (this.fitted && !this.touched) this.fit();
+    }).observe(container);
     this.reset();
   }
 
   reset() {
+    this.touched = false;
     this.lines.clearLayers();
     for (const marker of Object.values(this.markers ?? {})) marker.remove();
     this.markers = {};
@@ -88,6 +99,7 @@ export class NetworkMap {
   }
 
   fit() {
+    this.touched = false;
     const all = L.latLngBounds(this.model.setup.nodes.map((n) => this.place(n.name)).filter(Boolean));
     if (this.bounds) all.extend(this.bounds);
     if (all.isValid()) this.map.fitBounds(all, { padding: [22, 22], animate: false });
@@ -134,7 +146,7 @@ export class NetworkMap {
           interactive: false }));
       if (shape.last !== track.at(-1)) {
         shape.last = track.at(-1);
-        shape.setLatLngs(track.map(([east, north]) => [north, east]));
+        shape.setLatLngs(track.slice(-TRACK_SHOWN).map(([east, north]) => [north, east]));
       }
     }
   }

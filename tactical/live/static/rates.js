@@ -27,12 +27,16 @@ export class Rates {
       ]),
       { source: `goodput ${user.name}`, scale: 1e-6, stroke: "#ffffff", width: 1 },
     ]));
-    const host = setup.nodes.find((node) => node.kind === "host").name;
+    if (this.model.mode === "live") {
+      // While it goes on, only the sum of what arrives at the host is counted.
+      const host = setup.nodes.find((node) => node.kind === "host").name;
+      const arriving = { source: `goodput ${host}`, scale: 1e-6, stroke: "#ffffff", width: 1.5 };
+      this.plots.push(this.make(`arriving at ${host}`, [arriving]));
+    }
     this.plots.push(this.make("links in use, %", [
       ...this.model.relays.map((relay) => ({ source: `link ${relay}`, scale: 100,
         stroke: pathColour(this.model, relay), width: 2 })),
     ], [0, 100]));
-    this.hostSeries = `goodput ${host}`;
     const entry = (colour, text, dashed) => {
       const line = element("i", { className: dashed ? "dashed" : "" });
       line.style.borderColor = colour;
@@ -40,7 +44,7 @@ export class Rates {
     };
     this.key.replaceChildren(
       ...this.model.relays.map((relay) => entry(pathColour(this.model, relay), relay)),
-      entry("#a3b4c6", "allocated", true), entry("#ffffff", "goodput"));
+      entry("#a3b4c6", "allocated", true), entry("#ffffff", this.model.mode === "live" ? "arriving" : "goodput"));
     this.drawn = 0;
   }
 

@@ -144,10 +144,11 @@ def _emulate(
         stack.callback(priorities.end)
         movement = Movement(scenario, network, control, priorities, events)
         movement.start_position()
+        # They need addresses; as the controller, they may take long to start.
+        applications = stack.enter_context(programs(network, run_dir))
         control.wait_until_deployed()
         recording = stack.enter_context(recorders(network, run_dir, events))
         listening = stack.enter_context(iperf3(network, run_dir, "server"))
-        applications = stack.enter_context(programs(network, run_dir))
         counters = Counters(network)
         events.start()
         epoch_s = time.time()

@@ -158,11 +158,12 @@ def _reported(run: Run, outcome: Outcome) -> Outcome:
 
 
 def interrupted(state: str, runs_dir: Path) -> Outcome:
-    """Ctrl-C."""
+    """Ctrl-C, or any other signal that asks for an end."""
     run = Run(runs_dir)
     run.wait_for(state)
     asked_s = time.monotonic()
-    run.process.send_signal(signal.SIGINT)
+    # Not SIGINT, which a shell makes its background commands ignore; the two do the same.
+    run.process.send_signal(signal.SIGTERM)
     outcome = run.end(Outcome(f"Ctrl-C: {state}"))
     outcome.took_s = time.monotonic() - asked_s
     return examine(run, outcome)

@@ -91,7 +91,7 @@ class HermeticMachine:
         seed: int = 0,
     ) -> list[str]:
         most = self.memory_mib * 2**20 + system_bytes + memory_bytes
-        line = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr random.trust_cpu=off"
+        line = "console=ttyS0 loglevel=1 panic=-1 mitigations=off nokaslr random.trust_cpu=off"
         qemu = str(HERE / "qemu-bound.sh")
         return [
             *(qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),

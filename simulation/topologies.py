@@ -81,9 +81,17 @@ class FatTree:
     def choose(
         self, source: int, destination: int, count: int, draw: random.Random
     ) -> list[list[int]]:
-        """Return different paths, chosen at random; fewer if there are fewer."""
-        there = self.path_count(source, destination)
-        chosen = draw.sample(range(there), min(count, there))
+        """Return different paths, chosen at random; fewer if there are fewer.
+
+        Up to k/2 paths between pods pass different aggregation switches, as in the simulator of the
+        paper's authors.
+        """
+        half, there = self.ports // 2, self.path_count(source, destination)
+        if there == half * half and count <= half:
+            switches = draw.sample(range(half), count)
+            chosen = [switch + half * draw.randrange(half) for switch in switches]
+        else:
+            chosen = draw.sample(range(there), min(count, there))
         return [self.path(source, destination, which) for which in chosen]
 
 

@@ -55,6 +55,18 @@ def test_fat_tree_paths_are_all_different_and_share_links_as_switches_do(ports):
                 assert len(union) <= ports
 
 
+def test_few_paths_are_spread_over_the_aggregation_switches():
+    tree, draw = FatTree(8, Link(100e6)), random.Random(1)
+    for count in (1, 2, 4, 8, 16):
+        paths = tree.choose(0, 127, count, draw)
+        assert len(set(map(tuple, paths))) == count
+        assert len({path[1] for path in paths}) >= min(count, 2)
+        if count <= 4:
+            assert len({path[1] for path in paths}) == count
+    assert len(tree.choose(0, 1, 8, draw)) == 1
+    assert len(tree.choose(0, 5, 8, draw)) == 4
+
+
 def test_bcube_of_the_paper():
     cube = BCube(5, 3, Link(100e6))
     assert (cube.hosts, cube.switches, len(cube.links)) == (125, 75, 750)

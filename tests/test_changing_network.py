@@ -26,13 +26,14 @@ WALK = scenarios.load(
         "ships.longest_leg_s": 5.0,
     },
 )
-# A satellite handover and a change of rate by rain within ten seconds.
+# Satellite handovers, and rain that takes most of a narrow satellite's rate, within twelve seconds.
 LEO = scenarios.load(
     "leo-pass",
     {
-        "duration_s": 10,
+        "duration_s": 12,
         "leo.slot_s": 3.0,
-        "satcom.rain.peak_db": 6.0,
+        "satcom.rate_bps": 4_000_000,
+        "satcom.rain.peak_db": 10.0,
         "satcom.rain.start_s": 3.0,
         "satcom.rain.rise_s": 2.0,
     },
@@ -134,23 +135,37 @@ def test_links_follow_their_profiles(runs: dict[str, tuple[Path, RunResult]]) ->
         assert found[-len(wanted) :] == wanted
 
 
-def test_packets_take_the_delay_of_the_satellite_that_serves(
-    runs: dict[str, tuple[Path, RunResult]],
-) -> None:
-    """Nothing is faster than light; and on a link that is not full, little is much slower."""
+def test_no_packet_is_faster_than_light(runs: dict[str, tuple[Path, RunResult]]) -> None:
     directory, result = runs["leo"]
-    if result.overloaded:
-        pytest.skip(f"this machine could not keep up with the network: {result.machine}")
-    changes = [
-        (e["t_s"], e["data"]["delay_s"])
-        for e in events(directory, "link_change")
-        if e["node"] == "leo"
-    ]
-    link_s = {round(delay_s, 6) for _, delay_s in changes}
-    assert len(link_s) >= 3
+    delays_s = {
+        e["data"]["delay_s"] for e in events(directory, "link_change") if e["node"] == "leo"
+    }
+    assert len(delays_s) >= 3
     for user in result.users.values():
         assert user.series is not None
-        medians = user.series.delay_s["leo"]
-        seen = [each for each in medians if each is not None]
-        assert len(seen) >= 5
-        assert min(seen) >= min(link_s) - 1e-4
+        medians_s = [each for each in user.series.delay_s["leo"] if each is not None]
+        assert len(medians_s) >= 5
+        assert min(medians_s) >= min(delays_s)
+
+
+def test_rain_takes_the_rate_and_the_controller_solves_for_what_is_left(
+    runs: dict[str, tuple[Path, RunResult]],
+) -> None:
+    directory, result = runs["leo"]
+    (rain,) = [s.backhaul for s in LEO.build(0).satellites if s.name == "satcom"]
+    least_bps = min(state.rate_bps for state in rain.profile)
+    solved = [e["data"] for e in events(directory, "solve")]
+    assert any(solve["trigger"].startswith("capacity of satcom:") for solve in solved)
+
+    def over_satcom_bps(solve: dict[str, Any]) -> float:
+        return sum(f["rate_bps"] for f in solve["path_flows"] if f["via"] == "satcom")
+
+    assert over_satcom_bps(solved[-1]) < least_bps < over_satcom_bps(solved[0])
+    series = [user.series for user in result.users.values() if user.series is not None]
+    assert len(series) == 2
+    passed_bps = [
+        sum(pair) for pair in zip(*(s.frames_bps["satcom"] for s in series), strict=False)
+    ]
+    assert max(passed_bps[:6]) > 1.5 * least_bps
+    # The shower has its peak from 5 s on; what was under way then has arrived a second later.
+    assert max(passed_bps[7:12]) <= 1.03 * least_bps

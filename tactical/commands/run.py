@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import scenarios
-from tactical.emulation.adapters import MININET, NETWORKS, problem
+from tactical.emulation.adapters import MININET, MININET_WIFI, NETWORKS, problem
 from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.judging import judge
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=NETWORKS,
         default=MININET,
         help="what the network is built with: Mininet and the kernel's simulated radios (default), "
-        "or Mininet-WiFi where it is installed (docs/emulation.md)",
+        "or Mininet-WiFi where it is installed, in real time (docs/emulation.md)",
     )
     parser.add_argument(
         "--runs-dir",
@@ -94,6 +94,13 @@ def run(options: argparse.Namespace) -> int:
     check_layout(scenario)
     if (reason := problem(options.network)) is not None:
         raise Refused(f"--network {options.network}: {reason}")
+    if options.network == MININET_WIFI:
+        if options.time == "virtual":
+            raise Refused(
+                f"--network {options.network} needs --time real: a machine in virtual time has "
+                "only what the testbed itself needs in its memory"
+            )
+        options.time = "real"
     try:
         kill = None if options.kill is None else Kill.parse(options.kill)
     except ValueError as error:

@@ -2,8 +2,8 @@
 
 A batch is scenario × protocol × seed × parameters. What is done is told by the run directories
 themselves, so a batch that was stopped goes on where it was, and a seed that is added later costs
-one run. Runs of one scenario, seed and set of parameters share a *session*: one boot of the
-virtual machine serves all their protocols.
+one run. Runs of one scenario, seed and set of parameters share a *session*, for which a machine may
+be booted once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What changes while it runs, on a real network: dense handovers, and links that change.
 
-Random-walk for every protocol and leo-pass, some ten seconds each; the four runs share one boot.
+Random-walk for every protocol and leo-pass, some ten seconds each.
 """
 
 import json

@@ -20,5 +20,5 @@ def test_the_fleet_shown_has_the_size_that_is_told(tmp_path: Path) -> None:
         f"{plan.radio_count} radios, {len(plan.capture_points)} recorders and "
         f"{2 * len(plan.transfers)} iperf3"
     ) in PAGE
-    gibibytes = guest_memory_mib([plan], virtual_time=True) / 1024
+    gibibytes = guest_memory_mib([plan]) / 1024
     assert f"{gibibytes:g} for the fleet above" in PAGE

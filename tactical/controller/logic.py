@@ -259,7 +259,9 @@ class Controller:
         elif not isinstance(event, _TELLS_WHAT_IS_DEPLOYED):
             return Decision(trigger, records)
         assert accepted is not None
-        target = deployment(self.network, self.view.connected, accepted.allocation, self._numbers)
+        target = deployment(
+            self.network, self.view.connected, accepted.allocation, self._numbers, self._memory
+        )
         away = self._away()
         target = target.keeping(away, self.deployed.queues_used(away, self.network))
         steps = change(self.deployed, target, tolerance=self.network.settings.queue_tolerance)

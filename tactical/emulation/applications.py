@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from scenarios import Requests
 
 from ..applications.description import Description
-from ..host.process import PATIENCE
 from .commands import Command
 from .plan import Plan, PlannedApplication
 from .processes import Process
@@ -86,7 +85,7 @@ class Programs:
             with suppress(BrokenPipeError):
                 process.stdin.close()
         for process in self._processes.values():
-            if (status := process.wait(STOP_TIMEOUT_S * PATIENCE)) != 0:
+            if (status := process.wait(STOP_TIMEOUT_S)) != 0:
                 raise process.failure(f"ended with status {status}" if status else "did not end")
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from scenarios import Scenario
 
 from ..controller import network as description
-from ..host.process import PATIENCE
 from .events import EventLog
 from .plan import OPENFLOW_PORT, Plan
 from .processes import EmulationError, Process
 
-READY_TIMEOUT_S = 180.0 * PATIENCE
+READY_TIMEOUT_S = 180.0
 ACCESS_RATE_BPS = 100e6
 """Rate of a station's own link to a relay, and of the host's: never the bottleneck here."""
 

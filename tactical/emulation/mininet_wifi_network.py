@@ -36,7 +36,7 @@ from mn_wifi.module import Mac80211Hwsim
 from mn_wifi.net import Mininet_wifi
 from numpy.typing import NDArray
 
-from ..host.process import PATIENCE, CommandError
+from ..host.process import CommandError
 from . import commands, radios
 from .commands import ASSOCIATION_TRIES
 from .network import Network
@@ -261,13 +261,13 @@ class Daemon:
 def _started(radio: Radio, pid_file: Path, log: Path) -> Daemon:
     """hostapd of an access point, once it has enabled it."""
     argv = ("hostapd", "-B", radio.access_point)
-    deadline = time.monotonic() + READY_TIMEOUT_S * PATIENCE
+    deadline = time.monotonic() + READY_TIMEOUT_S
     while True:
         said = log.read_text(errors="replace") if log.exists() else ""
         if "AP-ENABLED" in said and pid_file.exists() and (text := pid_file.read_text().strip()):
             return Daemon(argv, int(text), log)
         if time.monotonic() > deadline:
-            problem = f"was not ready after {READY_TIMEOUT_S * PATIENCE:g} s"
+            problem = f"was not ready after {READY_TIMEOUT_S:g} s"
             raise CommandError(argv, None, "", said, problem)
         time.sleep(_POLL_S)
 

@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..host.process import PATIENCE, CommandError, search_path
+from ..host.process import CommandError, search_path
 
 COMMAND_TIMEOUT_S = 60.0
-"""For commands that take well under a second on an idle machine, times `PATIENCE`."""
+"""For commands that take well under a second on an idle machine."""
 STOP_GRACE_S = 5.0
 
 
@@ -85,14 +85,14 @@ class Process:
         Raises
         ------
         CommandError
-            If it ends, or `timeout_s` times `PATIENCE` passes, without that.
+            If it ends, or `timeout_s` passes, without that.
         """
-        deadline = time.monotonic() + timeout_s * PATIENCE
+        deadline = time.monotonic() + timeout_s
         while text not in self.said():
             if self.status is not None:
                 raise self.failure(f"ended with status {self.status} before it was ready")
             if time.monotonic() > deadline:
-                raise self.failure(f"was not ready after {timeout_s * PATIENCE:g} s")
+                raise self.failure(f"was not ready after {timeout_s:g} s")
             time.sleep(0.02)
 
     def said(self) -> str:

@@ -24,11 +24,6 @@ EVENT_MARK = "@"
 
 SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 
-
-PATIENCE_VARIABLE = "TACTICAL_PATIENCE"
-PATIENCE = float(os.environ.get(PATIENCE_VARIABLE, "1"))
-"""Factor of time limits: large where the clock rushes while it waits for a file (virtual time)."""
-
 # Of a command's output in a message, and of a log in a reason; the rest is where it was written.
 _TOLD_LINES = 10
 _TOLD_CHARACTERS = 300
@@ -105,7 +100,7 @@ def run(
     argv : sequence of str
         Command and arguments; the command is looked up in `search_path`.
     timeout_s : float
-        Seconds, times `PATIENCE`, after which the command and its process group are killed.
+        Seconds after which the command and its process group are killed.
     check : bool
         Whether an exit status other than 0 is an error.
     stdin : str
@@ -133,11 +128,11 @@ def run(
     except OSError as error:
         raise CommandError(argv, None, "", "", f"cannot be started ({error.strerror})") from error
     try:
-        stdout, stderr = process.communicate(stdin, timeout=timeout_s * PATIENCE)
+        stdout, stderr = process.communicate(stdin, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         _signal_group(process.pid, signal.SIGKILL)
         stdout, stderr = process.communicate()
-        problem = f"did not end within {timeout_s * PATIENCE:g} s"
+        problem = f"did not end within {timeout_s:g} s"
         raise CommandError(argv, None, stdout, stderr, problem) from error
     except BaseException:
         _signal_group(process.pid, signal.SIGKILL)

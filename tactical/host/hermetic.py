@@ -4,8 +4,8 @@ Its clock counts instructions (QEMU's ``-icount``) and skips the time in which i
 do. Whatever came from outside would come after a number of instructions that depends on how busy
 this machine is. So there is no device to wait for: programs and the command's directory are in
 persistent memory (`memory_disk`), which are files of this machine; what the command tells goes
-through ports that take no time. Random numbers follow from a seed. Two guests with the same content
-and the same seed execute the same instructions.
+through ports that take no time. Random numbers follow from a seed. How near this brings two guests
+with the same content and the same seed to each other is in docs/fidelity.md.
 """
 
 from __future__ import annotations

@@ -221,6 +221,46 @@ class Ships:
         """How far the outermost track is from the middle."""
         return max(self.offsets_m)
 
+    def check_range(self, key: str, range_m: float, height_key: str, height_m: float) -> None:
+        """Refuse a range that not all ships come into which pass below its centre.
+
+        Parameters
+        ----------
+        key, height_key : str
+            Dotted names of the slant range, and of the height of its centre above the sea.
+        range_m, height_m : float
+
+        Raises
+        ------
+        ScenarioError
+            If the outermost ship stays out of it.
+        """
+        nearest_m = math.hypot(self.outermost_m, height_m)
+        if range_m <= nearest_m:
+            raise ScenarioError(
+                key,
+                f"must be more than {nearest_m:g} m, the closest that the outermost ship comes "
+                f"({height_key}, ships.spacing_m), not {range_m:g}",
+                range_m,
+            )
+
+
+def check_entry(entry_time_s: float, duration_s: float) -> None:
+    """Refuse a run that ends before ships come into range.
+
+    Raises
+    ------
+    ScenarioError
+        If it does.
+    """
+    if entry_time_s >= duration_s:
+        raise ScenarioError(
+            "entry_time_s",
+            f"must be less than duration_s ({duration_s:g} s), because the experiment is about "
+            f"handovers, not {entry_time_s:g}",
+            entry_time_s,
+        )
+
 
 @dataclass(frozen=True)
 class Load:

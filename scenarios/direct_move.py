@@ -1,12 +1,20 @@
 """Direct move: two ships sail straight into the range of a UAV."""
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import mobility
-from scenarios.components import Captures, Controller, Duration, EntryTime, Load, Satcom, Ships, Uav
-from scenarios.errors import ScenarioError
+from scenarios.components import (
+    Captures,
+    Controller,
+    Duration,
+    EntryTime,
+    Load,
+    Satcom,
+    Ships,
+    Uav,
+    check_entry,
+)
 from scenarios.experiment import Experiment
 from scenarios.scenario import AccessPoint, Satellite, Scenario, Station
 
@@ -88,21 +96,10 @@ class DirectMove(Experiment):
     captures: Captures = field(default_factory=Captures)
 
     def check(self) -> None:
-        if self.entry_time_s >= self.duration_s:
-            raise ScenarioError(
-                "entry_time_s",
-                f"must be less than duration_s ({self.duration_s:g} s), because the experiment is "
-                f"about the handover, not {self.entry_time_s:g}",
-                self.entry_time_s,
-            )
-        nearest_m = math.hypot(self.ships.outermost_m, self.uav.altitude_m)
-        if self.uav.range_m <= nearest_m:
-            raise ScenarioError(
-                "uav.range_m",
-                f"must be more than {nearest_m:g} m, the closest that the outermost ship comes to "
-                f"the UAV (uav.altitude_m, ships.spacing_m), not {self.uav.range_m:g}",
-                self.uav.range_m,
-            )
+        check_entry(self.entry_time_s, self.duration_s)
+        self.ships.check_range(
+            "uav.range_m", self.uav.range_m, "uav.altitude_m", self.uav.altitude_m
+        )
 
     def build(self, seed: int) -> Scenario:
         hover = mobility.Fixed((0.0, 0.0, self.uav.altitude_m))

@@ -1,6 +1,5 @@
 """Ship to ship: two ships meet a third, over its UAV or over a satellite's hub."""
 
-import math
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
@@ -14,8 +13,8 @@ from scenarios.components import (
     Satcom,
     Ships,
     Uav,
+    check_entry,
 )
-from scenarios.errors import ScenarioError
 from scenarios.experiment import Experiment
 from scenarios.parameters import Parameter
 from scenarios.scenario import AccessPoint, Satellite, Scenario, Station
@@ -80,21 +79,10 @@ class ShipToShip(Experiment):
     captures: Captures = field(default_factory=Captures)
 
     def check(self) -> None:
-        if self.entry_time_s >= self.duration_s:
-            raise ScenarioError(
-                "entry_time_s",
-                f"must be less than duration_s ({self.duration_s:g} s), because the experiment is "
-                f"about the handover, not {self.entry_time_s:g}",
-                self.entry_time_s,
-            )
-        nearest_m = math.hypot(self.ships.outermost_m, self.uav.altitude_m)
-        if self.uav.range_m <= nearest_m:
-            raise ScenarioError(
-                "uav.range_m",
-                f"must be more than {nearest_m:g} m, the closest that the outermost ship comes to "
-                f"the UAV (uav.altitude_m, ships.spacing_m), not {self.uav.range_m:g}",
-                self.uav.range_m,
-            )
+        check_entry(self.entry_time_s, self.duration_s)
+        self.ships.check_range(
+            "uav.range_m", self.uav.range_m, "uav.altitude_m", self.uav.altitude_m
+        )
 
     def build(self, seed: int) -> Scenario:
         ships = self.ships

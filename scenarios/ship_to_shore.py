@@ -16,6 +16,7 @@ from scenarios.components import (
     Ships,
     Uav,
     WithBackhaul,
+    check_entry,
 )
 from scenarios.errors import ScenarioError
 from scenarios.experiment import Experiment
@@ -106,26 +107,10 @@ class ShipToShore(Experiment):
     captures: Captures = field(default_factory=Captures)
 
     def check(self) -> None:
-        if self.entry_time_s >= self.duration_s:
-            raise ScenarioError(
-                "entry_time_s",
-                f"must be less than duration_s ({self.duration_s:g} s), because the experiment is "
-                f"about handovers, not {self.entry_time_s:g}",
-                self.entry_time_s,
-            )
-        outermost_m = self.ships.outermost_m
-        for key, range_m, height_m, height_key in (
-            ("uav.range_m", self.uav.range_m, self.uav.altitude_m, "uav.altitude_m"),
-            ("coast.range_m", self.coast.range_m, self.coast.mast_m, "coast.mast_m"),
-        ):
-            nearest_m = math.hypot(outermost_m, height_m)
-            if range_m <= nearest_m:
-                raise ScenarioError(
-                    key,
-                    f"must be more than {nearest_m:g} m, the closest that the outermost ship comes "
-                    f"({height_key}, ships.spacing_m), not {range_m:g}",
-                    range_m,
-                )
+        check_entry(self.entry_time_s, self.duration_s)
+        uav, coast = self.uav, self.coast
+        self.ships.check_range("uav.range_m", uav.range_m, "uav.altitude_m", uav.altitude_m)
+        self.ships.check_range("coast.range_m", coast.range_m, "coast.mast_m", coast.mast_m)
         if self.ships.speed_mps * (self.duration_s - self.entry_time_s) > self._ashore_m():
             longest_s = self.entry_time_s + self._ashore_m() / self.ships.speed_mps
             raise ScenarioError(

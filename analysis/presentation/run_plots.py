@@ -29,6 +29,7 @@ from analysis.presentation.style import (
     SOFT,
     Plot,
     mark_bands,
+    mark_cut,
     styled,
 )
 from analysis.run.result import Band, QueueResult, RunResult, UserResult
@@ -183,18 +184,7 @@ def _limit(
         return
     panels[0].set_ylim(0, top)
     for axes, (edges, rates) in zip(panels, steps, strict=True):
-        for index in np.flatnonzero(rates > top).tolist():
-            axes.annotate(
-                f"↑ {rates[index]:.0f}",
-                ((edges[index] + edges[index + 1]) / 2, top),
-                xytext=(0, -2),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                fontsize=7,
-                color=INK,
-                bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
-            )
+        mark_cut(axes, edges, rates, top)
 
 
 def delays(run: RunResult) -> Plot | None:

@@ -16,12 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from analysis.run.result import Band
+
+F64 = NDArray[np.float64]
 
 INK, SOFT, GRID = "#1c2530", "#5b6673", "#e3e7eb"
 AREAS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442")
@@ -166,6 +170,32 @@ def mark_bands(
                 fontsize=7.5,
                 color=SOFT,
             )
+
+
+def mark_cut(axes: Axes, edges: F64, rates: F64, top: float) -> None:
+    """Write their value where rates go beyond the top of the axes.
+
+    Parameters
+    ----------
+    axes : Axes
+    edges : float64 array
+        Of the steps, one more than rates.
+    rates : float64 array
+    top : float
+        Where the axes end.
+    """
+    for index in np.flatnonzero(rates > top).tolist():
+        axes.annotate(
+            f"↑ {rates[index]:.0f}",
+            ((edges[index] + edges[index + 1]) / 2, top),
+            xytext=(0, -2),
+            textcoords="offset points",
+            ha="center",
+            va="top",
+            fontsize=7,
+            color=INK,
+            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
+        )
 
 
 def _inline(svg: str, name: str) -> str:

@@ -32,6 +32,7 @@ from analysis.presentation.style import (
     PAGE_WIDTH_IN,
     Plot,
     mark_bands,
+    mark_cut,
     styled,
 )
 from analysis.run.result import Band
@@ -566,18 +567,7 @@ def _limit_rates(axes: Axes, edges_s: F64, rates: F64, top: float) -> None:
         axes.set_ylim(0, 1.08 * top or 1.0)
         return
     axes.set_ylim(0, usual)
-    for index in cut.tolist():
-        axes.annotate(
-            f"↑ {rates[index]:.0f}",
-            ((edges_s[index] + edges_s[index + 1]) / 2, usual),
-            xytext=(0, -2),
-            textcoords="offset points",
-            ha="center",
-            va="top",
-            fontsize=7,
-            color=INK,
-            bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"},
-        )
+    mark_cut(axes, edges_s, rates, usual)
 
 
 def _top(rates: "Sequence[F64] | Any") -> float:

@@ -2,8 +2,7 @@
 
 Each drill makes one short run of direct-move, breaks something, and looks at what is left: the exit
 status, how long it took, what was said, which captures can be read, and whether anything stays
-behind (processes, temporary directories). Prints a table; docs/runs.md has one that was recorded.
-A drill takes about a minute.
+behind (processes, temporary directories). Prints a table. A drill takes about a minute.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Run:
         while self.process.poll() is None:
             directory = self.directory()
             if directory is not None:
-                text = (directory / "events.jsonl").read_text() if directory else ""
+                text = (directory / "events.jsonl").read_text()
                 worker = directory / "logs" / "worker.log"
                 if state == "boot" and worker.exists():
                     time.sleep(2.0)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import tactical
 
-PACKAGES = ("tactical", "scenarios", "fdm", "mobility", "captures", "analysis")
+PACKAGES = ("tactical", "scenarios", "fdm", "mobility", "captures")
+"""What a worker imports of ours."""
 
 
 def package_root() -> Path:

@@ -121,7 +121,7 @@ def enough(memory_mib: int, least_mib: int) -> int:
     has_mib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
     if memory_mib > max(has_mib, least_mib):
         raise HostError(
-            f"a virtual machine for a network and captures of this size needs {memory_mib} MiB "
+            f"a virtual machine for a network of this size needs {memory_mib} MiB "
             f"of memory, and this machine has {has_mib} MiB; nothing was run"
         )
     return max(memory_mib, least_mib)

@@ -261,7 +261,7 @@ def _virtme_run() -> str:
 def _cached_directories(writable: Sequence[str]) -> list[str]:
     """Directories of programs, outermost first, none of which hides a writable one."""
     wanted = [Path("/usr"), Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve()]
-    wanted += [package_root() / name for name in PACKAGES if name != "analysis"]
+    wanted += [package_root() / name for name in PACKAGES]
     chosen: list[Path] = []
     for directory in wanted:
         hides = any(Path(path).is_relative_to(directory) for path in writable)

@@ -22,10 +22,14 @@ needs_virtual_machine = pytest.mark.skipif(
 )
 
 
+def kernel() -> str:
+    newest = doctor.newest_suitable_kernel()
+    assert newest is not None
+    return newest.release
+
+
 def machine() -> HermeticMachine:
-    kernel = doctor.newest_suitable_kernel()
-    assert kernel is not None
-    return HermeticMachine(kernel.release)
+    return HermeticMachine(kernel())
 
 
 def test_no_device_of_the_guest_waits_for_this_machine(tmp_path):
@@ -91,14 +95,14 @@ def test_modules_are_unpacked_however_a_distribution_packs_them(tmp_path, suffix
 
 @needs_virtual_machine
 def test_modules_come_after_what_they_need():
-    names = [path.name.partition(".")[0] for path in guest_files.boot_modules(KERNEL(), ["ext4"])]
+    names = [path.name.partition(".")[0] for path in guest_files.boot_modules(kernel(), ["ext4"])]
     assert names[-1] == "ext4"
     assert names.index("mbcache") < names.index("ext4")
 
 
 @needs_virtual_machine
 def test_the_files_of_a_guest_hold_tools_libraries_python_and_the_links_to_them():
-    found = {str(path) for path in guest_files.collect(KERNEL())}
+    found = {str(path) for path in guest_files.collect(kernel())}
     for command in ("ovs-vswitchd", "iperf3", "hostapd", "dumpcap", "mnexec", "ip"):
         path = doctor.packages.find_command(command)
         assert path is not None
@@ -112,10 +116,6 @@ def test_the_files_of_a_guest_hold_tools_libraries_python_and_the_links_to_them(
     assert not any("/matplotlib/" in name for name in found), "analysis happens outside"
     for name in found:
         assert os.path.lexists(name)
-
-
-def KERNEL() -> str:
-    return machine().kernel
 
 
 def wait_for(text: str, log: Path, limit_s: float = 120.0) -> None:
@@ -172,7 +172,7 @@ def test_what_a_killed_guest_wrote_is_brought_back_even_if_nobody_was_left_to_do
         "from tactical.host.hermetic import HermeticMachine\n"
         f"directory = pathlib.Path({str(directory)!r})\n"
         "script = 'echo kept > /experiment/run/kept; sleep 3; echo written; while :; do :; done'\n"
-        f"machine = HermeticMachine({machine().kernel!r})\n"
+        f"machine = HermeticMachine({kernel()!r})\n"
         "child = machine.start(['/bin/sh', '-c', script], [directory], directory / 'log')\n"
         "print(child.pid, flush=True)\n"
         "time.sleep(600)\n"

@@ -68,9 +68,13 @@ class Teller:
                 self._begin(
                     record, "link", f"{record.node} carries {rate(record.data['rate_bps'])}"
                 )
-            case "drain":
-                user, via = record.data.get("user"), record.data.get("via")
-                self._begin(record, "controller", f"{user} will leave {via}: the path is emptied")
+            case "subflow_priority" if "expected_in_s" in record.data:
+                left, via = duration(record.data["expected_in_s"]), record.data.get("via")
+                text = f"{record.data.get('user')} will leave {via} in {left}: a backup now"
+                self._begin(record, "controller", text)
+            case "killed":
+                text = f"{record.data.get('process')} is killed on purpose"
+                self._begin(record, "error", text, good=False)
             case "command":
                 self._command(record)
             case "state":

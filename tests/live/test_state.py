@@ -106,34 +106,15 @@ def anything() -> st.SearchStrategy[object]:
 
 
 KEYS = (
-    *("port", "queue_id", "tx_bytes", "kind", "user", "via", "datapath", "trigger", "path_flows"),
-    *(
-        "state",
-        "access_point",
-        "do",
-        "relay",
-        "up",
-        "node",
-        "east_m",
-        "north_m",
-        "speed",
-        "rate_bps",
-    ),
-)
+    "port", "queue_id", "tx_bytes", "kind", "user", "via", "datapath", "trigger", "path_flows",
+    "state", "access_point", "do", "relay", "up", "node", "east_m", "north_m", "speed", "rate_bps",
+    "expected_in_s",
+)  # fmt: skip
 KINDS = (
-    *(
-        "position",
-        "sample",
-        "counters",
-        "arrival",
-        "association",
-        "solve",
-        "queue_set",
-        "assignment",
-        "drain",
-    ),
-    *("link_up", "link_down", "link_change", "state", "command", "error", "controller", "handover"),
-)
+    "position", "sample", "counters", "arrival", "association", "solve", "queue_set", "assignment",
+    "subflow_priority", "link_up", "link_down", "link_change", "state", "command", "error",
+    "controller", "handover", "killed",
+)  # fmt: skip
 
 
 @given(

@@ -90,6 +90,21 @@ def test_the_same_trigger_later_is_another_story() -> None:
     assert told.parts(2) == ["solved", "deployed in 100 ms, 100 ms after the cause"]
 
 
+def test_a_path_that_will_go_is_told_and_an_unused_one_is_not() -> None:
+    told, path = Told(), {"user": "ship1", "via": "uav", "backup": True}
+    for more in ({}, {"expected_in_s": 1.98}):
+        told.hear(Record(4.0, "subflow_priority", "controller", {**path, **more}))
+    assert [story["text"] for story in told.stories.values()] == [
+        "ship1 will leave uav in 1.98 s: a backup now"
+    ]
+
+
+def test_a_fault_on_purpose_is_told_as_one() -> None:
+    told = Told()
+    told.hear(Record(10.0, "killed", "run", {"process": "hostapd", "pid": 99}))
+    assert told.stories["1"]["text"] == "hostapd is killed on purpose"
+
+
 def test_old_stories_are_forgotten() -> None:
     told = Told()
     for number in range(STORIES_KEPT + 20):

@@ -7,7 +7,8 @@ import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from pathlib import Path
+
+from tactical.cache import cache_directory
 
 VARIABLE = "TACTICAL_TRACEBACK"
 _LOG_LIMIT_BYTES = 1_000_000
@@ -16,18 +17,6 @@ _TEXT_LIMIT = 200
 
 class Refused(Exception):
     """What was asked for cannot be done; the text is the one sentence for the user."""
-
-
-def cache_directory() -> Path:
-    """Where this program keeps what it can do without.
-
-    Raises
-    ------
-    RuntimeError
-        The user has no home directory.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tactical"
 
 
 def explained(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..faults import cache_directory
+from ..cache import cache_directory
 from ..host.machine import Machine
 
 

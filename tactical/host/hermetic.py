@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tactical.faults import cache_directory
+from tactical.cache import cache_directory
 from tactical.host import guest_files, initramfs, memory_disk, packages
 from tactical.host.environment import compile_packages, package_root, worker_environment
 from tactical.host.machine import HostError, enough

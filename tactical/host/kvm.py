@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tactical.faults import cache_directory
+from tactical.cache import cache_directory
 from tactical.host import packages
 from tactical.host.kernels import Kernel
 from tactical.host.process import CommandError, run

@@ -1,0 +1,1 @@
+"""The controller: a thin os-ken application over pure decisions."""

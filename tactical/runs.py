@@ -24,7 +24,7 @@ def add_time_argument(parser: argparse.ArgumentParser) -> None:
         choices=TIMES,
         default="auto",
         help="real: this machine's clock; virtual: a virtual machine's clock that counts "
-        "instructions, so that results do not depend on how busy this machine is; auto: virtual "
+        "instructions, so that results hardly depend on how busy this machine is; auto: virtual "
         "where the processor has to be emulated (default)",
     )
 

@@ -41,6 +41,7 @@ from .host import hermetic
 from .host.choice import choose
 from .host.machine import HostError, Machine
 from .host.process import Child, CommandError
+from .tail import Tail
 
 FOLLOW_PERIOD_S = 0.25
 STOP_GRACE_S = 60.0
@@ -348,21 +349,12 @@ class _Follower:
         self.run_dir = run_dir
         self.protocol = protocol
         self.state = "defined"
-        self._offset = 0
+        self._events = Tail(run_dir / "events.jsonl")
 
     def read(self) -> list[Progress]:
-        """What has happened since the last call; an incomplete last line waits."""
-        with (self.run_dir / "events.jsonl").open("rb") as stream:
-            stream.seek(self._offset)
-            text = stream.read()
-        complete = text[: text.rfind(b"\n") + 1]
-        self._offset += len(complete)
+        """What has happened since the last call."""
         steps = []
-        for line in complete.splitlines():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
+        for event in self._events.read():
             if event["kind"] == "state":
                 self.state = event["data"]["state"]
             message = _message(event)

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 from analysis.run.directory import RunDirectoryError, read_run
 
+from ..tail import Tail
 from .playback import Playback
-from .records import Record, Tail, of_event, of_run, of_sample
+from .records import Record, of_event, of_run, of_sample
 from .setup import SetupError, read_setup
 from .state import State
 

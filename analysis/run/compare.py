@@ -50,7 +50,7 @@ FIGURES = (
     Figure("goodput_bps", "goodput, mean of users", "Mbit/s", 1e-6),
     Figure("mean_packet_delay_s", "packet delay, mean", "ms", 1e3),
     Figure("p95_packet_delay_s", "packet delay, p95", "ms", 1e3),
-    Figure("longest_interruption_s", "longest interruption after start-up", "s"),
+    Figure("longest_interruption_after_start_s", "longest interruption after start-up", "s"),
     Figure("handover_interruption_s", "longest interruption at a handover", "s"),
     Figure("interruptions", "interruptions of all users", ""),
     Figure("throughput_cov", "variation of the throughput, mean of users", ""),
@@ -331,7 +331,9 @@ def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
         "goodput_bps": mean(of_users("goodput_bps")),
         "mean_packet_delay_s": mean(of_users("mean_packet_delay_s")),
         "p95_packet_delay_s": mean(of_users("p95_packet_delay_s")),
-        "longest_interruption_s": max(of_users("longest_interruption_after_start_s"), default=None),
+        "longest_interruption_after_start_s": max(
+            of_users("longest_interruption_after_start_s"), default=None
+        ),
         "handover_interruption_s": max(gaps, default=None),
         "interruptions": _count(each.get("interruptions") for each in users),
         "throughput_cov": mean(of_users("throughput_cov")),

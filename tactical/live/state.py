@@ -105,7 +105,8 @@ class State:
                     self._link(relay, up=record.kind == "link_up")
             case "link_change":
                 self._capacity_bps[record.node] = float(record.data["rate_bps"])
-                self._link(record.node, capacity_bps=self._capacity_bps[record.node])
+                up = record.data.get("loss") != 1.0
+                self._link(record.node, capacity_bps=self._capacity_bps[record.node], up=up)
             case "state":
                 self.store.put("run", "phase", record.data.get("state"))
                 self.store.put("run", "reason", record.data.get("reason"))

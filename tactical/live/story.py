@@ -48,6 +48,8 @@ class Teller:
         self._by_trigger: dict[str, str] = {}
         self._links: dict[str, tuple[bool, str]] = {}
         """Whether a relay's link is up, and the story that says so."""
+        self._carried: dict[str, tuple[float, str]] = {}
+        """What a relay's link carries, in bit/s, and why."""
         self._moved: tuple[str, str, float] | None = None
         """The node that was moved last, the story of it, and when."""
         self._awaited: dict[tuple[str, str], tuple[str, float]] = {}
@@ -65,9 +67,7 @@ class Teller:
             case "link_up" | "link_down":
                 self._link(record, up=record.kind == "link_up")
             case "link_change":
-                self._begin(
-                    record, "link", f"{record.node} carries {rate(record.data['rate_bps'])}"
-                )
+                self._link_changed(record)
             case "subflow_priority" if "expected_in_s" in record.data:
                 left, via = duration(record.data["expected_in_s"]), record.data.get("via")
                 text = f"{record.data.get('user')} will leave {via} in {left}: a backup now"
@@ -133,6 +133,19 @@ class Teller:
             self._links[name] = (up, self._last)
         number = self._links[name][1]
         self._by_trigger[f"port {port} {'up' if up else 'down'}"] = number
+
+    def _link_changed(self, record: Record) -> None:
+        cause, down = str(record.data.get("cause") or ""), record.data.get("loss") == 1.0
+        carried_bps = 0.0 if down else float(record.data["rate_bps"])
+        if self._carried.get(record.node) == (carried_bps, cause):
+            return  # its delay only, which moves all the time where satellites do
+        self._carried[record.node] = (carried_bps, cause)
+        what = "is down" if down else f"carries {rate(carried_bps)}"
+        because = f": {cause}" if cause else ""
+        self._begin(record, "link", f"{record.node} {what}{because}", good=False if down else None)
+        for port, relay in self._relay_of_port.items():
+            if relay == record.node:
+                self._by_trigger[f"capacity of {relay}:{port}"] = self._last
 
     def _command(self, record: Record) -> None:
         data, text = record.data, described(record.data)

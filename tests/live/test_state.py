@@ -100,6 +100,13 @@ def test_a_link_is_down_from_its_port_and_up_by_command() -> None:
     assert state.store.get("links", "satcom")["up"] is True
 
 
+@pytest.mark.parametrize(("loss", "up"), [(0.0, True), (0.01, True), (1.0, False)])
+def test_a_link_that_changes_has_another_capacity_or_is_down(loss: float, up: bool) -> None:
+    state = told(Record(3.0, "link_change", "satcom", {"rate_bps": 2e6, "loss": loss}))
+    link = state.store.get("links", "satcom")
+    assert (link["capacity_bps"], link["up"]) == (2e6, up)
+
+
 def anything() -> st.SearchStrategy[object]:
     flat = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5))
     return st.one_of(flat, st.lists(flat, max_size=2), st.dictionaries(st.text(max_size=5), flat))

@@ -90,6 +90,36 @@ def test_the_same_trigger_later_is_another_story() -> None:
     assert told.parts(2) == ["solved", "deployed in 100 ms, 100 ms after the cause"]
 
 
+def test_a_link_that_changes_is_told_with_its_cause_and_not_for_its_delay() -> None:
+    told = Told()
+    for cause, delay_s, loss in (
+        ("4-7 serves", 0.016, 0.0),
+        ("4-7 serves", 0.0161, 0.0),
+        ("handover", 0.0172, 1.0),
+        ("5-6 serves", 0.0172, 0.0),
+    ):
+        data = {"rate_bps": 4e6, "delay_s": delay_s, "loss": loss, "cause": cause}
+        told.hear(Record(5.0, "link_change", "leo", data))
+    assert [story["text"] for story in told.stories.values()] == [
+        "leo carries 4.00 Mbit/s: 4-7 serves",
+        "leo is down: handover",
+        "leo carries 4.00 Mbit/s: 5-6 serves",
+    ]
+
+
+def test_what_the_controller_makes_of_rain_is_part_of_its_story() -> None:
+    told = Told()
+    rain = {"rate_bps": 2e6, "delay_s": 0.25, "loss": 0.0, "cause": "rain"}
+    trigger = "capacity of satcom:satcom-eth3"
+    told.hear(
+        Record(5.0, "link_change", "satcom", rain),
+        solve(5.1, trigger, satcom=2e6),
+        assignment(5.3, trigger),
+    )
+    assert told.parts() == ["solved", "deployed in 100 ms, 300 ms after the cause"]
+    assert len(told.stories) == 1
+
+
 def test_a_path_that_will_go_is_told_and_an_unused_one_is_not() -> None:
     told, path = Told(), {"user": "ship1", "via": "uav", "backup": True}
     for more in ({}, {"expected_in_s": 1.98}):

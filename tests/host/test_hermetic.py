@@ -16,16 +16,7 @@ from tactical.host import doctor, guest_files, hermetic, initramfs
 from tactical.host.hermetic import HermeticMachine
 from tactical.host.machine import HostError
 
-PROBLEMS = doctor.virtual_problems()
-needs_virtual_machine = pytest.mark.skipif(
-    bool(PROBLEMS), reason=f"no virtual machine here: {', '.join(PROBLEMS)}"
-)
-
-
-def kernel() -> str:
-    newest = doctor.newest_suitable_kernel()
-    assert newest is not None
-    return newest.release
+from .guests import kernel, needs_virtual_machine, wait_for
 
 
 def machine() -> HermeticMachine:
@@ -116,13 +107,6 @@ def test_the_files_of_a_guest_hold_tools_libraries_python_and_the_links_to_them(
     assert not any("/matplotlib/" in name for name in found), "analysis happens outside"
     for name in found:
         assert os.path.lexists(name)
-
-
-def wait_for(text: str, log: Path, limit_s: float = 120.0) -> None:
-    limit = time.monotonic() + limit_s
-    while not (log.exists() and text in log.read_text(errors="replace")):
-        assert time.monotonic() < limit, log.read_text() if log.exists() else "no log"
-        time.sleep(0.1)
 
 
 DRAWN = (

@@ -12,28 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from tactical.emulation.injection import descendants
 from tactical.host import doctor, virtual
 from tactical.host.machine import HostError
 from tactical.host.virtual import VirtualMachine
 
-PROBLEMS = doctor.virtual_problems()
-needs_virtual_machine = pytest.mark.skipif(
-    bool(PROBLEMS), reason=f"no virtual machine here: {', '.join(PROBLEMS)}"
-)
+from .guests import needs_virtual_machine, wait_for
 
 
 def machine() -> VirtualMachine:
-    kernel = doctor.newest_suitable_kernel()
-    assert kernel is not None
-    return VirtualMachine(kernel.release, kvm=doctor.probe_kvm(kernel).works)
-
-
-def descendants(pid: int) -> list[int]:
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += [int(child), *descendants(int(child))]
-    return found
+    suitable = doctor.newest_suitable_kernel()
+    assert suitable is not None
+    return VirtualMachine(suitable.release, kvm=doctor.probe_kvm(suitable).works)
 
 
 def alive(pid: int) -> bool:
@@ -41,13 +31,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_for(text: str, log: Path, limit_s: float = 120.0) -> None:
-    limit = time.monotonic() + limit_s
-    while not (log.exists() and text in log.read_text()):
-        assert time.monotonic() < limit, log.read_text() if log.exists() else "no log"
-        time.sleep(0.1)
 
 
 def test_software_and_kvm_differ_in_one_option():

@@ -31,7 +31,7 @@ from ..emulation.openvswitch import open_vswitch
 from ..emulation.processes import COMMAND_TIMEOUT_S, EmulationError
 from ..emulation.radios import simulated_radios
 from ..emulation.telling import told_at_once
-from ..host.process import EVENT_MARK, CommandError, run
+from ..host.process import PROGRESS_MARK, CommandError, run
 from . import bench
 from .estimates import (
     fifo_waits_s,
@@ -40,7 +40,7 @@ from .estimates import (
     poisson_times,
     rate_bps,
 )
-from .names import MEASUREMENTS, TOLD_AS
+from .names import MEASUREMENTS
 from .stamps import Stamps, Stream, exchange, in_namespace, receiver, sender
 
 PROBE_BYTES = 200
@@ -83,7 +83,7 @@ def calibrate(directory: Path, *, quick: bool, virtual_time: bool) -> int:
     """Measure, and write the result into `directory`; returns 0 if the network could be built."""
     extent = QUICK if quick else FULL
     tell = told_at_once() if virtual_time else print
-    return _calibrate(directory, extent, lambda line: tell(f"{EVENT_MARK}{TOLD_AS} {line}"))
+    return _calibrate(directory, extent, lambda line: tell(f"{PROGRESS_MARK}{line}"))
 
 
 def _calibrate(directory: Path, extent: Extent, tell: Callable[[str], None]) -> int:

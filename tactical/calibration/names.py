@@ -2,6 +2,3 @@
 
 MEASUREMENTS = "measurements.json"
 """File with what the worker measured."""
-
-TOLD_AS = "calibration"
-"""Begins the worker's lines about its progress, behind the mark of events."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from ..emulation.__main__ import VIRTUAL_TIME
 from ..host.machine import Machine
-from ..host.process import EVENT_MARK
+from ..host.process import PROGRESS_MARK
 from .__main__ import QUICK
-from .names import MEASUREMENTS, TOLD_AS
+from .names import MEASUREMENTS
 from .verdicts import MEASURES, judge
 
 FOLLOW_PERIOD_S = 0.25
@@ -105,9 +105,10 @@ def worker(directory: Path, *, quick: bool, virtual_time: bool) -> list[str]:
 
 def _stage(log: Path) -> tuple[str, float]:
     """What the worker has told last, and which part of all is done before it."""
-    mark = f"{EVENT_MARK}{TOLD_AS} "
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    told = [line.removeprefix(mark).strip() for line in lines if line.startswith(mark)]
+    told = [
+        line.removeprefix(PROGRESS_MARK).strip() for line in lines if line.startswith(PROGRESS_MARK)
+    ]
     if not told:
         return "starting the machine", 0.0
     if told[-1] in MEASURES:

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-EVENT_MARK = "@"
-"""Begins a line of a worker's output that is an event: mark, run directory's name, event."""
+PROGRESS_MARK = "@"
+"""Begins a line of a worker's output that says how far it is; what follows is for programs."""
 
 SYSTEM_DIRECTORIES = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin")
 
@@ -276,13 +276,13 @@ class Child:
         _signal_group(self.pid, signal.SIGKILL)
 
     def last_lines(self, count: int = 10) -> list[str]:
-        """The last non-empty lines of the log that are words and not events (`EVENT_MARK`)."""
+        """The last non-empty lines of the log that are no progress (`PROGRESS_MARK`)."""
         with self.log_path.open("rb") as log:
             log.seek(0, os.SEEK_END)
             log.seek(max(0, log.tell() - 16384))
             text = log.read().decode(errors="replace")
         said = [line for line in text.splitlines() if line.strip()]
-        return [line for line in said if not line.startswith(EVENT_MARK)][-count:]
+        return [line for line in said if not line.startswith(PROGRESS_MARK)][-count:]
 
     def ending(self, name: str) -> str:
         """How it ended, with the last that it said; `name` is what to call it."""

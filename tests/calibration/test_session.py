@@ -32,7 +32,7 @@ class Worker(NativeMachine):
 MEASURES_NOTHING = """
 import json, pathlib, sys
 for stage in ("building the network", "rate"):
-    print("@calibration", stage, flush=True)
+    print(f"@{stage}", flush=True)
 document = {"kernel": "6.1", "measured_for_s": 1.0, "measurements": {}}
 (pathlib.Path(sys.argv[1]) / "measurements.json").write_text(json.dumps(document))
 """
@@ -65,7 +65,7 @@ def test_a_worker_without_a_result_is_told_with_its_last_words_and_its_logs(cach
 
 def test_progress_is_what_the_worker_told_last(tmp_path):
     log = tmp_path / "worker.log"
-    log.write_text("boot\n@calibration building the network\n@calibration loss\n@calibration mul")
+    log.write_text("boot\n@building the network\n@loss\n@mul")
     what, share = session._stage(log)
     assert what == "measuring loss"
     assert 0.0 < share < 1.0
@@ -156,7 +156,7 @@ def test_the_worker_ends_orderly_when_it_is_asked_to(cache):
         "import signal, sys, time\n"
         "def end(*_):\n    open(sys.argv[1] + '/../ended', 'w').close(); sys.exit(0)\n"
         "signal.signal(signal.SIGTERM, end)\n"
-        "print('@calibration rate', flush=True)\n"
+        "print('@rate', flush=True)\n"
         "time.sleep(60)\n"
     )
 

@@ -15,7 +15,9 @@ class Playback:
     Attributes
     ----------
     end_s : float
-        Run time of the end; the start is 0.
+        Run time of the end.
+    start_s : float
+        Run time of the start, which nothing is before.
     position_s : float
         Run time at the moment `at_s` of the viewer's clock.
     playing : bool
@@ -24,6 +26,7 @@ class Playback:
     """
 
     end_s: float
+    start_s: float = 0.0
     position_s: float = 0.0
     at_s: float = 0.0
     playing: bool = False
@@ -41,7 +44,7 @@ class Playback:
         """Go on or stop; going on at the end begins again."""
         here = self._fixed(now_s)
         if playing and here.position_s >= self.end_s:
-            here = replace(here, position_s=0.0)
+            here = replace(here, position_s=here.start_s)
         return replace(here, playing=playing)
 
     def at_speed(self, speed: float, now_s: float) -> Playback:
@@ -66,4 +69,4 @@ class Playback:
         """
         if not math.isfinite(position_s):
             raise ValueError(f"position: expected a number of seconds, not {position_s}")
-        return replace(self, position_s=min(max(0.0, position_s), self.end_s), at_s=now_s)
+        return replace(self, position_s=min(max(self.start_s, position_s), self.end_s), at_s=now_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from .setup import SetupError, read_setup
 from .state import State
 
 _OVER = ("done", "failed")
+_PLACED_WITHIN_S = 1.0  # the distance of two positions of a node
 
 
 class CommandRefused(Exception):
@@ -65,7 +66,8 @@ class Replay:
             raise SetupError(str(error)) from error
         self._from_captures = any(record.kind == "arrival" for record in self._records)
         last_s = max((r.t_s for r in self._records if r.t_s is not None), default=0.0)
-        self.playback = Playback(max(0.0, last_s))
+        start_s = _all_placed_s(self._records)
+        self.playback = Playback(max(start_s, last_s), start_s, position_s=start_s)
         self.epoch = epoch
         self._begin()
 
@@ -101,6 +103,18 @@ class Replay:
                     raise CommandRefused("a recording can be played, paused and searched only")
         except ValueError as error:
             raise CommandRefused(str(error)) from error
+
+
+def _all_placed_s(records: Sequence[Record]) -> float:
+    """When it has been told of every node where it begins: a little later than 0.
+
+    A recording that begins at 0 would open with an empty map.
+    """
+    first_s: dict[str, float] = {}
+    for record in records:
+        if record.kind == "position" and record.t_s is not None:
+            first_s.setdefault(record.node, record.t_s)
+    return max((at_s for at_s in first_s.values() if 0.0 <= at_s < _PLACED_WITHIN_S), default=0.0)
 
 
 class Following:

@@ -58,6 +58,19 @@ def test_a_run_that_is_over_is_a_recording(run_dir: Path) -> None:
     assert isinstance(open_run(run_dir), Replay)
 
 
+def test_a_recording_opens_with_every_node_where_it_begins(run_dir: Path) -> None:
+    tell(run_dir, "position", "ship1", 0.03, east_m=5.0, north_m=6.0, up_m=0.0)
+    tell(run_dir, "position", "uav", 0.04, east_m=0.0, north_m=0.0, up_m=300.0)
+    tell(run_dir, "position", "ship1", 1.0, east_m=7.0, north_m=8.0, up_m=0.0)
+    tell(run_dir, "position", "late", 5.0, east_m=1.0, north_m=1.0, up_m=0.0)
+    replay = Replay(run_dir)
+    for now_s in (0.0, 1.0):
+        replay.advance(now_s)
+        assert replay.state.store.get("positions", "ship1") == [5.0, 6.0, 0.0]
+        assert replay.state.store.get("positions", "uav") == [0.0, 0.0, 300.0]
+        replay.command({"do": "seek", "t_s": 0.0}, now_s)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [

@@ -30,7 +30,10 @@ def test_a_late_joiner_is_told_everything_and_others_what_is_new(viewers: Viewer
     assert (first["full"], increment["full"], full["full"]) == (True, False, True)
     assert "setup" in full
     assert len(json.dumps(increment)) < len(json.dumps(full))
-    assert increment["sections"]["positions"] == full["sections"]["positions"]
+    before, now = first["sections"]["positions"], full["sections"]["positions"]
+    moved = {node: place for node, place in now.items() if before.get(node) != place}
+    assert moved
+    assert increment["sections"]["positions"] == moved
 
 
 def test_a_slow_viewer_is_told_at_once_what_it_missed_and_that_is_counted(viewers: Viewers) -> None:

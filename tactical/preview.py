@@ -59,7 +59,7 @@ def draw(what: Forecast, path: Path) -> None:
     from matplotlib import rc_context
 
     with rc_context(_style()):
-        page = _Page(what)
+        page = _Page(what, in_motion=False)
         page.show(None)
         page.figure.savefig(path, dpi=160, metadata=_UNDATED.get(path.suffix))
 
@@ -87,7 +87,7 @@ def animate(what: Forecast, path: Path, tell: Callable[[int, int], None]) -> Non
     from matplotlib.animation import FFMpegWriter, PillowWriter
 
     with rc_context(_style()):
-        page = _Page(what)
+        page = _Page(what, in_motion=True)
         writer: AbstractMovieWriter
         if path.suffix == ".gif":
             writer = PillowWriter(fps=_FRAMES_PER_S)
@@ -116,8 +116,11 @@ def _style() -> Any:
 class _Page:
     """The figure, and what of it moves."""
 
-    def __init__(self, what: Forecast) -> None:
+    def __init__(self, what: Forecast, *, in_motion: bool) -> None:
         from matplotlib.figure import Figure
+
+        self._in_motion = in_motion
+        self._ranges_move = False
 
         scenario = what.scenario
         if len(scenario.stations) > MOST_STATIONS:
@@ -241,6 +244,7 @@ class _Page:
             corners.append(track)
             if np.ptp(track, axis=0).max() > 0.0:
                 axes.plot(*track.T, color=colour, linewidth=1.0, linestyle=":", zorder=3)
+                self._ranges_move = True
             disc = Circle((0.0, 0.0), 1.0, facecolor=colour, alpha=0.10, zorder=1)
             edge = Circle((0.0, 0.0), 1.0, fill=False, edgecolor=colour, linewidth=1.2, zorder=2)
             axes.add_patch(disc)
@@ -389,9 +393,11 @@ class _Page:
         demands = sorted(rate_bps / 1e6 for rate_bps in offered if rate_bps > 0)
         for demand in demands:
             axes.axhline(demand, color=_INK, linewidth=1.0, linestyle=(0, (4, 3)))
+            crowded = any(demand < peak < 1.5 * demand for peak in peaks)
             axes.annotate(
-                f"a user sends {demand:g} Mbit/s", (until_s, demand), (-2, 3),
-                textcoords="offset points", ha="right", va="bottom", fontsize=9,
+                f"a user sends {demand:g} Mbit/s", (until_s, demand),
+                (-2, -3 if crowded else 3), textcoords="offset points",
+                ha="right", va="top" if crowded else "bottom", fontsize=9,
             )  # fmt: skip
         every = [*peaks, *demands] or [1.0]
         axes.set_yscale("log")
@@ -421,10 +427,13 @@ class _Page:
         scenario = self._what.scenario
         self.figure.text(0.06, 0.945, scenario.name, fontsize=19, fontweight="bold", va="center")
         stations = len(scenario.stations)
+        count = f"{stations} station{'s' if stations != 1 else ''}"
+        legend = "dot: start, square: end, circle: handover of a single path"
+        if self._ranges_move and not self._in_motion:
+            # Handovers lie elsewhere than on the edge that is drawn.
+            legend += "\nranges: at the start, with a dotted line where they move"
         self.figure.text(
-            0.06, 0.895,
-            f"{stations} station{'s' if stations != 1 else ''}, {scenario.duration_s:g} s; "
-            "dot: start, square: end, circle: handover of a single path",
+            0.06, 0.895, f"{count}, {scenario.duration_s:g} s; {legend}",
             fontsize=11, color="#505050", va="center",
         )  # fmt: skip
         handles = [

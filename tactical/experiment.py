@@ -378,7 +378,7 @@ def _message(event: dict[str, Any]) -> str | None:
             return f"{node} {data['state']} {preposition} {data['access_point']}"
         case "solve":
             return (
-                f"solved in {data['solve_time_s'] * 1e6:.0f} µs, gap {data['relative_gap']:.0e} "
+                f"solved in {data['solve_time_s'] * 1e3:.3g} ms, gap {data['relative_gap']:.0e} "
                 f"({data['trigger']})"
             )
         case "assignment":

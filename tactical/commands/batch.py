@@ -299,7 +299,9 @@ def _asked(path: Path, query: str) -> list[dict[str, Any]]:
         try:
             found = connection.execute(query)
         except duckdb.Error as error:
-            raise Refused(f"--query: {str(error).splitlines()[0]}") from error
+            # After an empty line DuckDB repeats the query; before it are names that were meant.
+            said = " ".join(str(error).split("\n\n")[0].split())
+            raise Refused(f"--query: {said}") from error
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 

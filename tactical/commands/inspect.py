@@ -115,6 +115,8 @@ def _asked(options: argparse.Namespace) -> tuple[list[Source], Moment, int | Non
             user = mapping(mapping(files.plan.get("users")).get(moment.user))
             return sources_of_run(files), moment, count(user.get("port"))
         if options.around is not None:
+            if not os.path.exists(path):  # noqa: PTH110 - as above
+                raise Refused(f"{path}: there is neither a run directory nor a capture")
             raise Refused(f"{path} is no run directory, and only a run has events: use --at")
         with stages() as tell:
             capture = read_capture(path, tell)

@@ -32,8 +32,9 @@ class ServingError(RuntimeError):
 def own_standard_output() -> IO[str]:
     """Standard output for records alone: anything that libraries print goes to standard error."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
-    # OVSDB's client imports eventlet where that is installed, and eventlet warns of itself.
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    # OVSDB's client imports eventlet where that is installed, and eventlet warns of itself, in
+    # a category of its own.
+    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     records = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     return records

@@ -173,6 +173,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
     of_run("capture drops", "packets", lambda run: whole(run.capture_drops))
     of_run("machine", "", _machine)
     names = list(dict.fromkeys(name for run in results for name in run.users))
+    with_applications = {each.user for run in results for each in run.applications}
     for name in names:
 
         def of_user(
@@ -184,6 +185,8 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
             name: str = name,
         ) -> None:
             cells = [text(run.users[name]) if name in run.users else NOTHING for run in results]
+            if name in with_applications and all(cell == NOTHING for cell in cells):
+                return  # told of bulk transfers only
             found.append(Row(label, unit, cells, user=name, key=key))
 
         of_user("goodput", "Mbit/s", lambda user: megabits(user.goodput_bps), key=True)
@@ -191,7 +194,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("offered", "Mbit/s", lambda user: megabits(user.offered_bps))
         of_user("longest interruption", "s", worst, key=True)
         of_user("longest after start-up", "s", worst_later)
-        of_user("interruptions over 0.5 s", "", lambda user: whole(len(user.interruptions)))
+        of_user("interruptions over 0.5 s", "", _interruptions)
         of_user("packet delay, mean", "ms", lambda user: milliseconds(user.mean_packet_delay_s))
         of_user("packet delay, p95", "ms", lambda user: milliseconds(user.p95_packet_delay_s))
         of_user("throughput variation", "", lambda user: ratio(user.throughput_cov))
@@ -206,6 +209,10 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("retransmissions", "packets", lambda user: whole(user.retransmissions))
         of_user("reinjections", "packets", lambda user: whole(user.reinjections))
     return found + _of_applications(results)
+
+
+def _interruptions(user: UserResult) -> str:
+    return NOTHING if user.longest_interruption_s is None else whole(len(user.interruptions))
 
 
 def _of_applications(results: Sequence[RunResult]) -> list[Row]:

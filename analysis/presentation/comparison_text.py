@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from analysis.presentation.quantities import NOTHING, decimals
 from analysis.run.compare import FIGURES, Comparison, Difference, Figure, Group
 
+_LONGEST_HEAD = 30
+
 
 def comparison_text(found: Comparison) -> str:
     """The comparison as a table for a terminal.
@@ -18,7 +20,14 @@ def comparison_text(found: Comparison) -> str:
     str
         No line end after the last.
     """
-    heads = [each.label for each in found.groups]
+    labels = [each.label for each in found.groups]
+    named = {label: label for label in labels}
+    legend: list[str] = []
+    if any(len(label) > _LONGEST_HEAD for label in labels):
+        # Columns as wide as all parameters that differ would leave the terminal.
+        named = {label: f"({number})" for number, label in enumerate(labels, start=1)}
+        legend = [f"{short}  {label}" for label, short in named.items()]
+    heads = [named[label] for label in labels]
     rows = [
         (
             each.label,
@@ -29,12 +38,12 @@ def comparison_text(found: Comparison) -> str:
         if any(each.key in group.estimates for group in found.groups)
     ]
     rows.insert(0, ("seeds", "", [seeds(group) for group in found.groups]))
-    lines = [method(found), *_aligned(found.scenario or "runs", heads, rows)]
+    lines = [method(found), *legend, *_aligned(found.scenario or "runs", heads, rows)]
     if found.differences:
         lines += ["", f"Differences, second less first, paired by seed ({percent(found)}):"]
         cells = [
             [
-                f"  {difference.second} – {difference.first}",
+                f"  {named[difference.second]} – {named[difference.first]}",
                 told.label,
                 told.unit,
                 difference_text(found, difference, told),

@@ -264,8 +264,6 @@ def _new_memory(image: Path, size_bytes: int, writable: Sequence[Path], outside:
 
         for directory in writable:
             shutil.copytree(directory, inside, ignore=ignore, dirs_exist_ok=True)
-        for path in Path(folder).rglob("*"):
-            os.utime(path, (memory_disk.MOMENT_S, memory_disk.MOMENT_S))
         memory_disk.make(image, size_bytes, Path(folder))
     memory_disk.reserve(image)
     return _lock(image)

@@ -23,6 +23,7 @@ ALIGNMENT_BYTES = 128 * 2**20
 _IDENTITY = "7ac71ca1-0000-4000-8000-000000000001"
 MOMENT_S = 946_684_800
 """1 January 2000, when time begins in a guest: times of files are content, too."""
+_FIXED = {"E2FSPROGS_FAKE_TIME": str(MOMENT_S)}
 _LIMIT_S = 600.0
 
 
@@ -46,8 +47,25 @@ def make(image: Path, size_bytes: int, content: Path) -> None:
     options = f"hash_seed={_IDENTITY},lazy_itable_init=0,nodiscard,root_owner=0:0"
     argv = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal"]
     argv += ["-O", "^metadata_csum,^64bit", "-U", _IDENTITY, "-E", options]
-    fixed = {"E2FSPROGS_FAKE_TIME": str(MOMENT_S)}
-    run((*argv, "-d", str(content), str(image)), timeout_s=_LIMIT_S, environment=fixed)
+    run((*argv, "-d", str(content), str(image)), timeout_s=_LIMIT_S, environment=_FIXED)
+    _forget_times(image)
+
+
+def _forget_times(image: Path) -> None:
+    """Give all files the same times.
+
+    mke2fs copies those of the content, and hard links have new ones whenever they are made.
+    """
+    said = run(("dumpe2fs", "-h", str(image)), timeout_s=_LIMIT_S).stdout
+    heading = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+    used = int(heading["Inode count"]) - int(heading["Free inodes"])
+    with tempfile.NamedTemporaryFile("w", prefix="tactical-times-") as requests:
+        for inode in range(1, used + 1):
+            for time in ("atime", "ctime", "mtime"):
+                print(f"set_inode_field <{inode}> {time} @{MOMENT_S}", file=requests)
+        requests.flush()
+        argv = ("debugfs", "-w", "-f", requests.name, str(image))
+        run(argv, timeout_s=_LIMIT_S, environment=_FIXED)
 
 
 def reserve(image: Path) -> None:

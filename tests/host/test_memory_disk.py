@@ -50,9 +50,11 @@ def test_files_that_are_there_already_are_not_overwritten(tmp_path, content):
     assert (home / "logs" / "two words").exists()
 
 
-def test_the_same_content_makes_the_same_image(tmp_path, content):
+def test_the_same_content_makes_the_same_image_whenever_it_was_written(tmp_path, content):
     images = [tmp_path / "first", tmp_path / "second"]
-    for image in images:
+    for number, image in enumerate(images):
+        for path in content.rglob("*"):
+            os.utime(path, (1e9 + number, 1.1e9 + number))  # and now as the time of this change
         memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
     first, second = (image.read_bytes() for image in images)
     # Directory entries keep the order in which this machine's file system lists them.

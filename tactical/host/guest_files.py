@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import tomllib
 from collections.abc import Iterable, Iterator
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from tactical.host import kernels, packages
@@ -149,8 +150,11 @@ def package_files() -> Iterator[Path]:
     """Source and byte code of our own packages, as far as a worker imports them."""
     for name in PACKAGES:
         for path in sorted((package_root() / name).rglob("*")):
-            if path.is_file() and path.suffix not in (".nbc", ".nbi"):
-                yield path
+            if not path.is_file() or path.parent.name == "__pycache__":
+                continue  # of which others than Python write some, whenever they come to it
+            yield path
+            if path.suffix == ".py" and (code := Path(cache_from_source(path))).exists():
+                yield code
 
 
 def _commands() -> Iterator[Path]:

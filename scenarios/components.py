@@ -147,7 +147,7 @@ class Rain:
         for time_s, left in zip(bits.times_s.tolist(), bits.values.tolist(), strict=True):
             before = states[-1] if states else clear.at(0.0)
             cause = f"rain fade {fade.at(time_s)[0]:.1f} dB"
-            rate_bps = math.floor(clear.rate_bps * left / most)
+            rate_bps = math.floor(clear.rate_bps * (left / most))
             if rate_bps < LEAST_RATE_BPS:
                 state = replace(before, time_s=time_s, loss=1.0, cause=cause)
             else:

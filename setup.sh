@@ -37,6 +37,10 @@ provided() {
     case $1 in
     kernel:*) has_kernel "${1#kernel:}" ;;
     python:*) "$PYTHON" -c "import ${1#python:}" 2>/dev/null ;;
+    static:*)
+        command -v "${1#static:}" >/dev/null || return 1
+        ! ldd "$(command -v "${1#static:}")" 2>/dev/null | grep '=>' >/dev/null
+        ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }

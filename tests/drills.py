@@ -228,7 +228,7 @@ DRILLS: dict[str, Callable[[Path], Outcome]] = {
     "full-at-end": full_at_end,
     **{
         f"no-{name}": (lambda d, n=name: without(n, f"mount --bind /dev/null $(command -v {n})", d))
-        for name in ("dumpcap", "iperf3", "qemu-system-x86_64", "mke2fs")
+        for name in ("dumpcap", "iperf3", "qemu-system-x86_64", "mke2fs", "busybox")
     },
     "no-kernel": lambda d: without(
         "a suitable kernel", "mount -t tmpfs tmpfs $(readlink -f /lib/modules)", d

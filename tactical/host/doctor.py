@@ -20,12 +20,16 @@ from tactical.host.virtual import VirtualMachine
 
 @dataclass(frozen=True)
 class Tool:
-    """A command that an emulated network needs; `path` and `version` are None when missing."""
+    """A command that an emulated network needs; `path` and `version` are None when missing.
+
+    `problem` is what is wrong with one that is there.
+    """
 
     name: str
     path: Path | None
     version: str | None
     package: str
+    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,8 @@ def render(report: Report) -> str:
     for tool in report.tools:
         if tool.path is None:
             lines.append(f"  {tool.name:<20} MISSING (package {tool.package})")
+        elif tool.problem is not None:
+            lines.append(f"  {tool.name:<20} UNSUITABLE (package {tool.package}): {tool.problem}")
         else:
             lines.append(f"  {tool.name:<20} {tool.version or 'version unknown'}")
     without = report.mininet_wifi_problem
@@ -202,11 +208,11 @@ def _rehearsal_problems(kernel: Kernel | None) -> list[str]:
 
 def _missing_commands(*, virtual: bool) -> list[str]:
     return [
-        command
+        problem
         for package in packages.read()
         if virtual or package.section != packages.VIRTUAL_MACHINE
         for command in package.commands
-        if packages.find_command(command) is None
+        if (problem := package.command_problem(command)) is not None
     ]
 
 
@@ -221,7 +227,8 @@ def _tools() -> tuple[Tool, ...]:
         for command in package.commands:
             path = packages.find_command(command)
             version = _version(path) if path else None
-            tools.append(Tool(command, path, version, package.names[0]))
+            problem = package.command_problem(command) if path else None
+            tools.append(Tool(command, path, version, package.names[0], problem))
     beside = Path(sys.executable).parent / "virtme-run"
     path = beside if beside.exists() else packages.find_command("virtme-run")
     version = _version(path.with_name("vng")) if path else None

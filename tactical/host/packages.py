@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from tactical.host.process import search_path
 
 LIST_NAME = "system-packages.txt"
 VIRTUAL_MACHINE = "virtual machine"
+STATIC = "static:"
+_PT_INTERP = 3  # elf(5): the program header that names a loader of shared libraries
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class SystemPackage:
     names : tuple of str
         The package and its alternatives on other distributions, best first.
     provides : tuple of str
-        Commands, `kernel:…` or `python:…`.
+        Commands, `static:…`, `kernel:…` or `python:…`.
     section : str
         Heading that the line is under.
     reason : str
@@ -37,8 +40,18 @@ class SystemPackage:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The provided commands."""
-        return tuple(item for item in self.provides if ":" not in item)
+        """The provided commands, static ones among them."""
+        items = (item.removeprefix(STATIC) for item in self.provides)
+        return tuple(item for item in items if ":" not in item)
+
+    def command_problem(self, command: str) -> str | None:
+        """What is wrong with one of `commands` on this machine: None if nothing is."""
+        path = find_command(command)
+        if path is None:
+            return command
+        if STATIC + command in self.provides and not is_static(path):
+            return f"{command} without shared libraries ({path} needs them)"
+        return None
 
 
 def list_path() -> Path:
@@ -81,6 +94,20 @@ def find_command(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def is_static(path: Path) -> bool:
+    """Whether a program starts where there are no libraries (a 64-bit ELF file, elf(5))."""
+    with path.open("rb") as file:
+        head = file.read(64)
+        if len(head) < 64 or head[:5] != b"\x7fELF\x02":
+            return False
+        (offset,) = struct.unpack_from("<Q", head, 32)
+        size, count = struct.unpack_from("<HH", head, 54)
+        file.seek(offset)
+        table = file.read(size * count)
+    kinds = [struct.unpack_from("<I", table, size * number)[0] for number in range(count)]
+    return bool(kinds) and _PT_INTERP not in kinds
+
+
 def missing(
     packages: tuple[SystemPackage, ...], kernel_has: Callable[[tuple[str, ...]], bool]
 ) -> tuple[SystemPackage, ...]:
@@ -92,15 +119,17 @@ def missing(
         Whether one installed kernel has all modules of a tuple.
     """
 
-    def is_there(provided: str) -> bool:
+    def is_there(package: SystemPackage, provided: str) -> bool:
         kind, colon, value = provided.partition(":")
-        if not colon:
-            return find_command(provided) is not None
+        if not colon or kind + colon == STATIC:
+            return package.command_problem(value or provided) is None
         # A running `tactical` proves that its Python and virtual environment are there.
         return kind != "kernel" or kernel_has(tuple(value.split(",")))
 
     return tuple(
-        package for package in packages if not all(is_there(item) for item in package.provides)
+        package
+        for package in packages
+        if not all(is_there(package, item) for item in package.provides)
     )
 
 

@@ -42,6 +42,24 @@ def test_only_lines_that_something_is_missing_of_are_missing():
     assert [package.names[0] for package in found] == ["a", "d"]
 
 
+def test_a_program_that_needs_libraries_is_no_static_one():
+    """As of Debian's busybox, which has the same name as that of busybox-static."""
+    (package,) = packages.parse("busybox-static : static:sh static:no-such-command")
+    shell = packages.find_command("sh")
+    assert package.commands == ("sh", "no-such-command")
+    assert package.command_problem("sh") == f"sh without shared libraries ({shell} needs them)"
+    assert package.command_problem("no-such-command") == "no-such-command"
+    (shared,) = packages.parse("dash : sh")
+    assert shared.command_problem("sh") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"#!/bin/sh\n", b"\x7fELF\x02" + bytes(59)])
+def test_what_is_no_program_is_not_static(tmp_path, content):
+    path = tmp_path / "program"
+    path.write_bytes(content)
+    assert not packages.is_static(path)
+
+
 def test_nothing_missing_needs_no_command():
     assert packages.install_command(()) is None
 

@@ -1,1 +1,1 @@
-"""The live view: one page that shows a run, as it happens or afterwards, and steers a live one."""
+"""The live view: one page that shows a run, as it happens or afterwards."""

@@ -19,7 +19,6 @@ Series: ``measured``, ``allocated`` ("user relay"), ``link`` (relay), ``goodput`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from .records import Record
@@ -56,7 +55,6 @@ class State:
         self._counted: dict[tuple[object, ...], tuple[float, float]] = {}
         self._solved: dict[str, float] = {}
         self._track_end: dict[str, tuple[float, float]] = {}
-        self._by_interface = False
         self.store.put("run", "phase", "defined")
         self.store.put("run", "policy", setup.policy)
         for user in setup.users:
@@ -86,8 +84,6 @@ class State:
                 self._position(record)
             case "sample":
                 self._sample(record)
-            case "counters":
-                self._counters(record)
             case "arrival":
                 self._arrival(record)
             case "association":
@@ -110,8 +106,6 @@ class State:
             case "state":
                 self.store.put("run", "phase", record.data.get("state"))
                 self.store.put("run", "reason", record.data.get("reason"))
-            case "command":
-                self._command(record.data)
         self._teller.hear(record)
 
     def at(self, t_s: float) -> None:
@@ -174,26 +168,15 @@ class State:
         moment = 0.0 if t_s is None else max(0.0, t_s)
         self.store.append(f"allocated {key}", [round(moment, 3), value])
 
-    def _command(self, command: Mapping[str, Any]) -> None:
-        match command.get("do"):
-            case "link":
-                relay = str(command.get("relay"))
-                self._link(relay, up=bool(command.get("up")))
-            case "mobility":
-                self.store.put("run", "mobility_speed", command.get("speed"))
-            case "policy":
-                # What it decides is another matter: that comes with an assignment.
-                self.store.put("run", "policy", command.get("policy"))
-
     def _sample(self, record: Record) -> None:
         row = record.data
         kind, port = row.get("kind"), str(row.get("port"))
         if kind == "port":
             relay = self._link_of_port.get((record.node, port))
-            if relay is not None and not self._by_interface:
+            if relay is not None:
                 self._counter(record, ("link", relay), row.get("tx_bytes"))
             user = self.setup.ports.get((record.node, port))
-            if user is not None and not self._by_interface:
+            if user is not None:
                 self._counter(record, ("subflow", user, record.node), row.get("rx_bytes"))
         elif kind == "queue":
             queue = self._queues.get((record.node, port, int(row.get("queue_id") or 0)))
@@ -204,17 +187,6 @@ class State:
             queue = self._queues.get((record.node, port, int(row.get("queue_id") or 0)))
             if queue is not None:
                 self._subflow(*queue, waiting_packets=row.get("backlog_packets"))
-
-    def _counters(self, record: Record) -> None:
-        """What a live run counts, under whichever policy."""
-        self._by_interface = True
-        for key, count in record.data["sent_bytes"].items():
-            user, via = key.split(" ")
-            self._counter(record, ("subflow", user, via), count)
-        for relay, count in record.data["link_bytes"].items():
-            self._counter(record, ("link", relay), count)
-        host = next(node.name for node in self.setup.nodes if node.kind == "host")
-        self._counter(record, ("goodput", host), record.data["arrived_bytes"])
 
     def _counter(self, record: Record, key: tuple[object, ...], count: object) -> None:
         """Make a rate of two readings of a counter."""
@@ -236,8 +208,6 @@ class State:
                 counted = ("subflow", user, via) in self._counted
                 if not self._from_captures and not counted:
                     self._measured(user, via, rate_bps, t_s)
-            case ("goodput", str(node)):
-                self._goodput(node, rate_bps, t_s)
 
     def _arrival(self, record: Record) -> None:
         rate_bps, via = float(record.data.get("rate_bps", 0.0)), record.data.get("via")

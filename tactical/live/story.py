@@ -1,8 +1,8 @@
 """Tells a run as a list of short stories: each handover from its cause to its effect. Pure.
 
-A story is begun by what happened (a ship comes into range, a link is cut, somebody commands) and
-gets a part for each thing that follows: associated, solved, deployed, first goodput. Parts are
-found by the trigger that the controller gives: it names who and where.
+A story is begun by what happened (a ship comes into range, a link is cut) and gets a part for each
+thing that follows: associated, solved, deployed, first goodput. Parts are found by the trigger that
+the controller gives: it names who and where.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ ARRIVING_BPS = 20e3
 """More than handshakes and keepalives make: a path that carries so much carries data."""
 _WAITED_FOR_S = 15.0
 """An effect that has not come by then is not waited for."""
-_ONE_DRAG_S = 2.0
 _HEARD = re.compile(r"(\S+) (?:heard at|associated with|dissociated from) (\S+)")
 
 Story = dict[str, Any]
@@ -50,8 +49,6 @@ class Teller:
         """Whether a relay's link is up, and the story that says so."""
         self._carried: dict[str, tuple[float, str]] = {}
         """What a relay's link carries, in bit/s, and why."""
-        self._moved: tuple[str, str, float] | None = None
-        """The node that was moved last, the story of it, and when."""
         self._awaited: dict[tuple[str, str], tuple[str, float]] = {}
         """Stories that wait for data of a user over a relay, and since when."""
 
@@ -75,8 +72,6 @@ class Teller:
             case "killed":
                 text = f"{record.data.get('process')} is killed on purpose"
                 self._begin(record, "error", text, good=False)
-            case "command":
-                self._command(record)
             case "state":
                 state, reason = record.data.get("state"), record.data.get("reason")
                 text = f"{state}: {reason}" if reason else str(state)
@@ -146,30 +141,6 @@ class Teller:
         for port, relay in self._relay_of_port.items():
             if relay == record.node:
                 self._by_trigger[f"capacity of {relay}:{port}"] = self._last
-
-    def _command(self, record: Record) -> None:
-        data, text = record.data, described(record.data)
-        what = data.get("do")
-        moved = self._moved
-        if what == "move" and moved is not None and moved[0] == data.get("node"):
-            waited_s = _between(moved[2], record.t_s)
-            if waited_s is not None and waited_s < _ONE_DRAG_S and moved[1] in self._stories:
-                # One drag is many commands and one story.
-                story = self._stories[moved[1]]
-                story["text"] = text
-                self._put(moved[1], dict(story))
-                self._moved = (moved[0], moved[1], record.t_s or 0.0)
-                return
-        self._begin(record, "command", text)
-        match what:
-            case "move":
-                self._moved = (str(data.get("node")), self._last, record.t_s or 0.0)
-            case "link":
-                self._links[str(data.get("relay"))] = (bool(data.get("up")), self._last)
-            case "policy":
-                self._by_trigger[f"policy {data.get('policy')}"] = self._last
-            case "demand":
-                self._by_trigger[f"demand of {data.get('user')}"] = self._last
 
     def _story_of(self, trigger: str) -> str | None:
         found = _HEARD.fullmatch(trigger)
@@ -246,19 +217,3 @@ def _between(start_s: object, end_s: float | None) -> float | None:
     if not isinstance(start_s, int | float) or end_s is None:
         return None
     return max(0.0, end_s - start_s)
-
-
-def described(command: Mapping[str, Any]) -> str:
-    """What a person commanded, in words."""
-    match command:
-        case {"do": "move", "node": node, "east_m": east_m, "north_m": north_m}:
-            return f"{node} is moved to {east_m / 1e3:.2f} km east, {north_m / 1e3:.2f} km north"
-        case {"do": "link", "relay": relay, "up": up}:
-            return f"{relay} is {'healed' if up else 'cut'}"
-        case {"do": "demand", "user": user, "rate_bps": rate_bps}:
-            return f"demand of {user} is {rate(rate_bps)}"
-        case {"do": "policy", "policy": policy}:
-            return f"policy is {'mptcp, no allocation' if policy == 'shortest' else policy}"
-        case {"do": "mobility", "speed": speed}:
-            return f"motion at {speed:g} times its speed" if speed else "motion is paused"
-    return "an unknown command"

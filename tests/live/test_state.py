@@ -93,10 +93,10 @@ def test_without_an_allocating_policy_nothing_is_allocated_and_queues_are_gone()
     assert state.store.get("run", "policy") == "shortest"
 
 
-def test_a_link_is_down_from_its_port_and_up_by_command() -> None:
+def test_a_link_is_down_and_up_with_its_port() -> None:
     state = told(Record(3.0, "link_down", "satcom", {"port": "satcom-eth3"}))
     assert state.store.get("links", "satcom")["up"] is False
-    state.apply(Record(4.0, "command", "page", {"do": "link", "relay": "satcom", "up": True}))
+    state.apply(Record(4.0, "link_up", "satcom", {"port": "satcom-eth3"}))
     assert state.store.get("links", "satcom")["up"] is True
 
 
@@ -114,12 +114,12 @@ def anything() -> st.SearchStrategy[object]:
 
 KEYS = (
     "port", "queue_id", "tx_bytes", "kind", "user", "via", "datapath", "trigger", "path_flows",
-    "state", "access_point", "do", "relay", "up", "node", "east_m", "north_m", "speed", "rate_bps",
+    "state", "access_point", "east_m", "north_m", "rate_bps", "loss",
     "expected_in_s",
 )  # fmt: skip
 KINDS = (
-    "position", "sample", "counters", "arrival", "association", "solve", "queue_set", "assignment",
-    "subflow_priority", "link_up", "link_down", "link_change", "state", "command", "error",
+    "position", "sample", "arrival", "association", "solve", "queue_set", "assignment",
+    "subflow_priority", "link_up", "link_down", "link_change", "state", "error",
     "controller", "handover", "killed",
 )  # fmt: skip
 

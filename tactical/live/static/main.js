@@ -30,7 +30,7 @@ const send = connect({
     document.body.dataset.connected = connected;
   },
 });
-const map = new NetworkMap(find("map"), model, send);
+const map = new NetworkMap(find("map"), model);
 const rates = new Rates(find("plots"), find("key"), find("window"), model);
 const stories = new Stories(find("stories"), model);
 const controls = new Controls(model, send, () => map.fit());

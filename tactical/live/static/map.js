@@ -4,10 +4,7 @@ import { megabits, pathColour, utilisationColour } from "./model.js";
 
 const L = window.L;
 const NAUTICAL_MILE_M = 1852;
-const KEY_STEP_M = 100;
-const SEND_EVERY_MS = 250;
 const TRACK_SHOWN = 240;
-const HELD_MS = 1500; // so long a dragged marker stays where it was dropped, until that is confirmed
 
 const SHAPES = {
   station: '<path fill="#e8eef5" stroke="#0a121c" d="M3 14h18l-3 6H6zM7 13V9h7v4zm3-4V4h2v5z"/>',
@@ -19,9 +16,8 @@ const SHAPES = {
 };
 
 export class NetworkMap {
-  constructor(container, model, send) {
+  constructor(container, model) {
     this.model = model;
-    this.send = send;
     this.map = L.map(container, {
       crs: L.CRS.Simple, attributionControl: false, minZoom: -9, maxZoom: 3, zoomSnap: 0.25,
       zoomControl: false, preferCanvas: true, zoomAnimation: false,
@@ -52,20 +48,16 @@ export class NetworkMap {
     this.shapes = {};
     this.fixed = {};
     this.fitted = false;
-    this.held = {};
   }
 
   // The same run at another moment: nodes stay, and what was drawn of time begins anew.
   restart() {
-    this.held = {};
     for (const [name, shape] of Object.entries(this.shapes)) {
       if (name.startsWith("track ")) { shape.setLatLngs([]); shape.last = null; }
     }
   }
 
   place(name) {
-    const held = this.held[name];
-    if (held && (held.dragging || performance.now() < held.until)) return held.at;
     const position = this.model.section("positions")[name];
     return position ? [position[1], position[0]] : this.fixed[name];
   }
@@ -112,13 +104,6 @@ export class NetworkMap {
     this.drawLinks();
   }
 
-  steerable(node) {
-    return (
-      this.model.mode === "live" && this.model.steering &&
-      (node.kind === "station" || node.kind === "access point")
-    );
-  }
-
   drawNode(node) {
     const at = this.place(node.name);
     if (!at) return;
@@ -131,13 +116,7 @@ export class NetworkMap {
             weight: 1.2, dashArray: "5 5", fillOpacity: 0.05, interactive: false }));
       }
     }
-    const steerable = this.steerable(node);
-    if (steerable !== marker.steerable) {
-      marker.steerable = steerable;
-      marker.dragging[steerable ? "enable" : "disable"]();
-      marker.getElement().classList.toggle("steerable", steerable);
-    }
-    if (!this.held[node.name]?.dragging) marker.setLatLng(at);
+    marker.setLatLng(at);
     if (node.range_m) this.shapes[`range ${node.name}`].setLatLng(at).setRadius(this.ground(node));
     const track = this.model.series[`track ${node.name}`];
     if (track?.length > 1) {
@@ -161,46 +140,13 @@ export class NetworkMap {
     const svg = `<svg viewBox="0 0 24 24" aria-hidden="true">${SHAPES[node.kind]}</svg>`;
     const html = `<div class="inner">${svg}<span class="name"></span></div>`;
     const icon = L.divIcon({ className: `node ${node.kind.replace(" ", "-")}`, html, iconSize: null });
-    const marker = L.marker(at, { icon, draggable: true, autoPan: false, keyboard: true });
+    const marker = L.marker(at, { icon, keyboard: true });
     marker.addTo(this.map);
-    marker.dragging.disable();
     const shown = marker.getElement();
     shown.querySelector(".name").textContent = node.name;
     shown.setAttribute("aria-label", `${node.name}, ${node.kind}`);
     shown.setAttribute("data-node", node.name);
-    marker.on("dragstart", () => (this.held[node.name] = { dragging: true, at: this.place(node.name) }));
-    marker.on("drag", () => {
-      const { lat, lng } = marker.getLatLng();
-      this.held[node.name].at = [lat, lng];
-      const now = performance.now();
-      if (now - (this.held[node.name].sent ?? 0) > SEND_EVERY_MS) {
-        this.held[node.name].sent = now;
-        this.move(node.name, lat, lng);
-      }
-    });
-    marker.on("dragend", () => {
-      const { lat, lng } = marker.getLatLng();
-      this.held[node.name] = { at: [lat, lng], until: performance.now() + HELD_MS };
-      this.move(node.name, lat, lng);
-    });
-    shown.addEventListener("keydown", (event) => {
-      const step = KEY_STEP_M * (event.shiftKey ? 10 : 1);
-      const way = { ArrowUp: [step, 0], ArrowDown: [-step, 0], ArrowLeft: [0, -step],
-        ArrowRight: [0, step] }[event.key];
-      if (!way || !this.steerable(node)) return;
-      event.preventDefault();
-      event.stopPropagation();
-      const [north, east] = this.place(node.name);
-      const to = [north + way[0], east + way[1]];
-      this.held[node.name] = { at: to, until: performance.now() + HELD_MS };
-      this.move(node.name, ...to);
-      this.drawNode(node);
-    });
     return marker;
-  }
-
-  move(node, north_m, east_m) {
-    this.send({ do: "move", node, east_m, north_m });
   }
 
   shape(name, make) {

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from analysis.run.directory import RunDirectoryError, read_run
 
+from ..host.hermetic import IMAGE_NAME
 from ..tail import Tail
 from .playback import Playback
 from .records import Record, of_event, of_run, of_sample
@@ -16,6 +17,7 @@ from .setup import SetupError, read_setup
 from .state import State
 
 _OVER = ("done", "failed")
+_TOLD_AFTER_TRAFFIC = ("state", "error")
 _PLACED_WITHIN_S = 1.0  # the distance of two positions of a node
 
 
@@ -50,6 +52,18 @@ class Source(Protocol):
 class Replay:
     """A run that has ended, as a recording with a position.
 
+    It is over when the data have arrived. How the network is taken down afterwards is no part of
+    it, but how the run ended is told there.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Its directory.
+    epoch : int
+        Where to count from.
+    at_end : bool
+        It is at its end at first, not at its start.
+
     Raises
     ------
     SetupError
@@ -58,16 +72,17 @@ class Replay:
 
     mode = "replay"
 
-    def __init__(self, run_dir: Path, *, epoch: int = 1) -> None:
+    def __init__(self, run_dir: Path, *, epoch: int = 1, at_end: bool = False) -> None:
         self.setup = read_setup(run_dir)
         try:
-            self._records = of_run(read_run(run_dir))
+            records = of_run(read_run(run_dir))
         except RunDirectoryError as error:
             raise SetupError(str(error)) from error
-        self._from_captures = any(record.kind == "arrival" for record in self._records)
-        last_s = max((r.t_s for r in self._records if r.t_s is not None), default=0.0)
-        start_s = _all_placed_s(self._records)
-        self.playback = Playback(max(start_s, last_s), start_s, position_s=start_s)
+        self._from_captures = any(record.kind == "arrival" for record in records)
+        start_s = _all_placed_s(records)
+        end_s = max(start_s, _arrived_s(records))
+        self._records = [r for r in records if r.order <= end_s or r.kind in _TOLD_AFTER_TRAFFIC]
+        self.playback = Playback(end_s, start_s, position_s=end_s if at_end else start_s)
         self.epoch = epoch
         self._begin()
 
@@ -77,10 +92,10 @@ class Replay:
 
     def advance(self, now_s: float) -> None:
         position_s = self.playback.position(now_s)
-        if self._next and self._records[self._next - 1].order > position_s:
+        if self._next and self._due_s(self._next - 1) > position_s:
             self.epoch += 1
             self._begin()
-        while self._next < len(self._records) and self._records[self._next].order <= position_s:
+        while self._next < len(self._records) and self._due_s(self._next) <= position_s:
             self.state.apply(self._records[self._next])
             self._next += 1
         self.state.at(position_s)
@@ -89,6 +104,9 @@ class Replay:
         self.state.store.put("playback", "playing", playback.playing and not at_end)
         self.state.store.put("playback", "speed", playback.speed)
         self.state.store.put("playback", "end_s", playback.end_s)
+
+    def _due_s(self, number: int) -> float:
+        return min(self._records[number].order, self.playback.end_s)
 
     def command(self, command: Mapping[str, Any], now_s: float) -> None:
         try:
@@ -115,6 +133,15 @@ def _all_placed_s(records: Sequence[Record]) -> float:
         if record.kind == "position" and record.t_s is not None:
             first_s.setdefault(record.node, record.t_s)
     return max((at_s for at_s in first_s.values() if 0.0 <= at_s < _PLACED_WITHIN_S), default=0.0)
+
+
+def _arrived_s(records: Sequence[Record]) -> float:
+    """When all data had arrived; of a run that did not come so far, its last record."""
+    for record in records:
+        collecting = record.kind == "state" and record.data.get("state") == "collecting"
+        if collecting and record.t_s is not None:
+            return record.t_s
+    return max((record.t_s for record in records if record.t_s is not None), default=0.0)
 
 
 class Following:
@@ -148,6 +175,19 @@ class Following:
         found += [of_sample(line) for line in self._samples.read()]
         for record in sorted(found, key=lambda record: record.order):
             self.state.apply(record)
+
+    def recording(self) -> Replay | None:
+        """The run as a recording, at its end; None while it goes on.
+
+        One in virtual time is not over before its files are back from the guest's memory.
+        """
+        told_over = self.state.store.get("run", "phase") in _OVER
+        if not told_over or (self._run_dir / IMAGE_NAME).exists():
+            return None
+        try:
+            return Replay(self._run_dir, epoch=self.epoch + 1, at_end=True)
+        except SetupError:
+            return None  # its files are being rewritten just now
 
     def command(self, command: Mapping[str, Any], now_s: float) -> None:
         raise CommandRefused("this run is watched only, until it is over")

@@ -58,6 +58,43 @@ def test_a_run_that_is_over_is_a_recording(run_dir: Path) -> None:
     assert isinstance(open_run(run_dir), Replay)
 
 
+def test_a_followed_run_becomes_a_recording_when_its_files_are_there(run_dir: Path) -> None:
+    tell(run_dir, "position", "ship1", 1.0, east_m=5.0, north_m=6.0, up_m=0.0)
+    following = Following(run_dir)
+    following.advance(0.0)
+    assert following.recording() is None, "it goes on"
+    image = run_dir / "guest-memory.img"
+    image.touch()
+    tell(run_dir, "state", "run", 9.0, state="done")
+    following.advance(0.1)
+    assert following.recording() is None, "its files are in the guest's memory"
+    image.unlink()
+    recording = following.recording()
+    assert recording is not None and recording.epoch > following.epoch
+    recording.advance(0.2)
+    store = recording.state.store
+    assert (store.get("run", "phase"), store.get("run", "t_s")) == ("done", 9.0)
+
+
+def test_a_recording_is_over_when_data_have_arrived_and_says_how_the_run_ended(
+    run_dir: Path,
+) -> None:
+    tell(run_dir, "position", "ship1", 1.0, east_m=5.0, north_m=6.0, up_m=0.0)
+    tell(run_dir, "state", "run", 20.0, state="collecting")
+    tell(run_dir, "link_down", "satcom", 60.0, port="satcom-eth3")
+    tell(run_dir, "state", "run", 66.0, state="failed", reason="interrupted")
+    replay = Replay(run_dir, at_end=True)
+    replay.advance(0.0)
+    store, epoch = replay.state.store, replay.epoch
+    assert (store.get("run", "phase"), store.get("run", "t_s")) == ("failed", 20.0)
+    assert "is down" not in str(store.section("stories"))
+    replay.advance(0.1)
+    assert replay.epoch == epoch, "it stays at its end without beginning anew"
+    replay.command({"do": "seek", "t_s": 19.0}, 0.2)
+    replay.advance(0.2)
+    assert replay.state.store.get("run", "phase") == "defined"
+
+
 def test_a_recording_opens_with_every_node_where_it_begins(run_dir: Path) -> None:
     tell(run_dir, "position", "ship1", 0.03, east_m=5.0, north_m=6.0, up_m=0.0)
     tell(run_dir, "position", "uav", 0.04, east_m=0.0, north_m=0.0, up_m=300.0)

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,11 @@ def expect(locator: Any) -> Any:
     from playwright.sync_api import expect as expectation
 
     return expectation(locator)
+
+
+def overlap(a: Any, b: Any) -> bool:
+    across = a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"]
+    return across and a["y"] < b["y"] + b["height"] and b["y"] < a["y"] + a["height"]
 
 
 def show(page: Any, url: str) -> None:
@@ -57,6 +63,19 @@ def test_a_recording_is_searched_with_the_slider(
     assert page.complaints == []
     own = recording.document["watch_url"]
     assert [url for url in page.asked if not url.startswith((own, "data:"))] == []
+
+
+def test_nodes_too_near_for_the_map_are_side_by_side(
+    recording: Served, page: Any, tmp_path: Path
+) -> None:
+    show(page, recording.document["url"])
+    page.wait_for_selector(".node svg", timeout=TIMEOUT_MS)
+    for _ in range(8):
+        page.get_by_role("button", name="Zoom out").click()
+    page.wait_for_selector(".node.aside", timeout=TIMEOUT_MS)
+    page.screenshot(path=tmp_path / "near.png")
+    icons = [icon.bounding_box() for icon in page.locator(".node svg").all()]
+    assert len(icons) == 5 and not any(overlap(a, b) for a, b in combinations(icons, 2))
 
 
 def test_keys_play_search_and_reach_everything(recording: Served, page: Any) -> None:

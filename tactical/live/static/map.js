@@ -5,6 +5,7 @@ import { megabits, pathColour, utilisationColour } from "./model.js";
 const L = window.L;
 const NAUTICAL_MILE_M = 1852;
 const TRACK_SHOWN = 240;
+const APART_PX = 46; // an icon with its name
 
 const SHAPES = {
   station: '<path fill="#e8eef5" stroke="#0a121c" d="M3 14h18l-3 6H6zM7 13V9h7v4zm3-4V4h2v5z"/>',
@@ -14,6 +15,28 @@ const SHAPES = {
     '<path fill="#6cb6ff" stroke="#0a121c" d="M1 9h7v6H1zm15 0h7v6h-7zM9 8h6v8H9zm3 9l4 4H8z"/>',
   host: '<path fill="#c9d5e2" stroke="#0a121c" d="M5 21V8h5V3h4v5h5v13zm4-10v2h2v-2zm4 0v2h2v-2zm-4 4v2h2v-2zm4 0v2h2v-2z"/>',
 };
+
+// How far to move each point, in pixels, so that no two are nearer than APART_PX.
+function apart(points) {
+  const moved = points.map(({ x, y }) => [x, y]);
+  for (let round = 0; round < 8; round++) {
+    let crowded = false;
+    for (let i = 0; i < moved.length; i++) {
+      for (let j = i + 1; j < moved.length; j++) {
+        let [dx, dy] = [moved[j][0] - moved[i][0], moved[j][1] - moved[i][1]];
+        const distance = Math.hypot(dx, dy);
+        if (distance >= APART_PX - 0.5) continue;
+        crowded = true;
+        if (distance < 1) [dx, dy] = [1, 0];
+        const step = (APART_PX - distance) / 2 / Math.max(1, distance);
+        moved[i] = [moved[i][0] - dx * step, moved[i][1] - dy * step];
+        moved[j] = [moved[j][0] + dx * step, moved[j][1] + dy * step];
+      }
+    }
+    if (!crowded) break;
+  }
+  return moved.map(([x, y], i) => [x - points[i].x, y - points[i].y]);
+}
 
 export class NetworkMap {
   constructor(container, model) {
@@ -26,7 +49,10 @@ export class NetworkMap {
     this.map.setView([0, 0], -3);
     this.grid = L.layerGroup().addTo(this.map);
     this.lines = L.layerGroup().addTo(this.map);
-    this.map.on("moveend zoomend resize", () => this.drawGrid());
+    this.map.on("moveend zoomend resize", () => {
+      this.drawGrid();
+      this.spreadIcons();
+    });
     // Until somebody looks elsewhere, everything stays in view.
     this.touched = false;
     this.map.on("dragstart", () => (this.touched = true));
@@ -101,6 +127,7 @@ export class NetworkMap {
     if (!this.fitted) this.arrange();
     if (!this.fitted) return;
     for (const node of this.model.setup.nodes) this.drawNode(node);
+    this.spreadIcons();
     this.drawLinks();
   }
 
@@ -128,6 +155,20 @@ export class NetworkMap {
         shape.setLatLngs(track.slice(-TRACK_SHOWN).map(([east, north]) => [north, east]));
       }
     }
+  }
+
+  // Nodes that are near each other are drawn side by side, each with a dot where it really is.
+  spreadIcons() {
+    const names = Object.keys(this.markers);
+    const real = names.map((name) => this.map.latLngToContainerPoint(this.place(name)));
+    const shifts = apart(real);
+    names.forEach((name, i) => {
+      const shown = this.markers[name].getElement();
+      const [x, y] = shifts[i].map(Math.round);
+      shown.style.setProperty("--right", `${x}px`);
+      shown.style.setProperty("--down", `${y}px`);
+      shown.classList.toggle("aside", x !== 0 || y !== 0);
+    });
   }
 
   // A range is measured through space; on the sea it reaches less far from high up.

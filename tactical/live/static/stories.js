@@ -1,4 +1,4 @@
-// The list of what has happened, the newest at the end.
+// The list of what has happened, by time, the newest at the end.
 
 import { element } from "./model.js";
 
@@ -27,9 +27,10 @@ export class Stories {
         element("span", { className: "what", textContent: story.text }),
         ...story.parts.map((part) =>
           element("span", { className: `part ${part.kind}`, textContent: part.text })));
-      const known = this.items.get(number);
-      if (known) known.replaceWith(item);
-      else list.append(item);
+      this.items.get(number)?.remove();
+      item.when = story.t_s ?? -Infinity;
+      item.number = number;
+      list.insertBefore(item, this.after(item));
       this.items.set(number, item);
     }
     for (const [number, item] of this.items) {
@@ -38,6 +39,16 @@ export class Stories {
       this.items.delete(number);
     }
     if (following) list.scrollTop = list.scrollHeight;
+  }
+
+  // What comes after an item. Some things are told late, so that numbers are not in order of time.
+  after(item) {
+    let next = null;
+    for (let each = this.list.lastElementChild; each; each = each.previousElementSibling) {
+      if (each.when < item.when || (each.when === item.when && each.number < item.number)) break;
+      next = each;
+    }
+    return next;
   }
 
   mood(story) {

@@ -143,7 +143,7 @@ def _carried_out(viewers: Viewers, viewer: Viewer, text: str) -> str | None:
     if not isinstance(command, dict):
         return "a command is a JSON object"
     if not viewers.steers(viewer):
-        return "this page only watches; the address with the token steers"
+        return "this page only watches; the address with the token plays"
     try:
         viewers.source.command(command, time.monotonic())
     except CommandRefused as refused:

@@ -1,5 +1,6 @@
 """The page in a real browser, fed with a recorded run. Screenshots are in pytest's directory."""
 
+import shutil
 import signal
 from collections.abc import Callable
 from itertools import combinations
@@ -101,6 +102,27 @@ def test_who_has_no_token_watches(recording: Served, page: Any) -> None:
     show(page, recording.document["watch_url"])
     expect(page.locator("#hint")).to_contain_text("only watches")
     expect(page.locator("#play")).to_be_disabled()
+
+
+def test_a_run_that_ends_while_it_is_followed_is_a_recording_on_the_same_page(
+    serve: Serve, page: Any, tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(RUNS / "fdm", run_dir)
+    events = run_dir / "events.jsonl"
+    *before, end = events.read_text().splitlines(keepends=True)
+    events.write_text("".join(before))
+    show(page, serve("replay", str(run_dir)).document["url"])
+    expect(page.locator("#hint")).to_contain_text("goes on")
+    expect(page.locator("#replay")).to_be_hidden()
+    with events.open("a") as stream:
+        stream.write(end)
+    expect(page.locator("#phase")).to_have_text("done", timeout=TIMEOUT_MS)
+    expect(page.locator("#play")).to_be_enabled(timeout=TIMEOUT_MS)
+    page.locator("#slider").fill("8")
+    expect(page.locator("#time")).to_have_text("8.0 s", timeout=TIMEOUT_MS)
+    page.screenshot(path=tmp_path / "ended.png")
+    assert page.complaints == []
 
 
 def test_the_page_comes_back_after_its_server_did(serve: Serve, page: Any) -> None:

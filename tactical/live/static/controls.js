@@ -71,7 +71,7 @@ export class Controls {
 
   hint() {
     if (!this.recorded) return "This run goes on and is watched only. Key: f fits the map";
-    if (!this.model.steering) return "This page only watches; the address with the token steers.";
+    if (!this.model.steering) return "This page only watches; the address with the token plays.";
     return "Keys: space, ← →, f fits the map";
   }
 }

@@ -1,5 +1,6 @@
 """The page in a real browser, fed with a recorded run. Screenshots are in pytest's directory."""
 
+import json
 import shutil
 import signal
 from collections.abc import Callable
@@ -122,6 +123,23 @@ def test_a_run_that_ends_while_it_is_followed_is_a_recording_on_the_same_page(
     page.locator("#slider").fill("8")
     expect(page.locator("#time")).to_have_text("8.0 s", timeout=TIMEOUT_MS)
     page.screenshot(path=tmp_path / "ended.png")
+    assert page.complaints == []
+
+
+def test_searching_back_to_before_nodes_are_placed_is_no_fault(
+    serve: Serve, page: Any, tmp_path: Path
+) -> None:
+    run_dir = tmp_path / "run"
+    shutil.copytree(RUNS / "fdm", run_dir)
+    events = run_dir / "events.jsonl"
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    kept = [e for e in lines if e["kind"] != "position" or e["t_s"] > 3]
+    events.write_text("".join(json.dumps(e) + "\n" for e in kept))
+    show(page, serve("replay", str(run_dir)).document["url"])
+    for moment in ("8", "1"):
+        page.locator("#slider").fill(moment)
+        expect(page.locator("#time")).to_have_text(f"{moment}.0 s", timeout=TIMEOUT_MS)
+        page.wait_for_selector(".node svg", timeout=TIMEOUT_MS)
     assert page.complaints == []
 
 

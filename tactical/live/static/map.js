@@ -159,7 +159,7 @@ export class NetworkMap {
 
   // Nodes that are near each other are drawn side by side, each with a dot where it really is.
   spreadIcons() {
-    const names = Object.keys(this.markers);
+    const names = Object.keys(this.markers).filter((name) => this.place(name));
     const real = names.map((name) => this.map.latLngToContainerPoint(this.place(name)));
     const shifts = apart(real);
     names.forEach((name, i) => {

@@ -136,6 +136,7 @@ class HermeticMachine:
             compile_packages()
             system = _system_image(self.kernel)
             room = memory_disk.aligned(room_bytes + _LOG_ROOM_BYTES)
+            _check_room(home, room)
             undo.append(lambda: image.unlink(missing_ok=True))
             lock = _new_memory(image, room, writable, {log_path.resolve(), told.resolve()})
             undo.append(lambda: os.close(lock))
@@ -160,11 +161,10 @@ class HermeticMachine:
                 raise HostError(f"the virtual machine cannot be started: {error}") from error
             raise
 
-        def is_up() -> bool:
-            return _UP_MARK in log_path.read_bytes()
-
         reason = f"the virtual machine (kernel {self.kernel}) did not boot"
-        child.kill_unless(is_up, BOOT_LIMIT_S, f"{reason} within {BOOT_LIMIT_S:g} s")
+        child.kill_unless(
+            lambda: _is_up(log_path), BOOT_LIMIT_S, f"{reason} within {BOOT_LIMIT_S:g} s"
+        )
         return child
 
 
@@ -194,6 +194,16 @@ def recover(directory: Path) -> bool:
     return True
 
 
+def _check_room(directory: Path, room_bytes: int) -> None:
+    free_bytes = shutil.disk_usage(directory).free
+    if free_bytes < room_bytes:
+        raise HostError(
+            f"{directory}: a run in virtual time reserves {room_bytes / 1e6:.0f} MB there for what "
+            f"it records, but only {free_bytes / 1e6:.0f} MB are free; nothing was run: make room, "
+            "or name another directory with --runs-dir"
+        )
+
+
 def _on_end(child: Child, writable: Sequence[Path], own: TemporaryDirectory, lock: int) -> None:
     os.close(lock)
     own.remove()
@@ -208,7 +218,15 @@ def _on_end(child: Child, writable: Sequence[Path], own: TemporaryDirectory, loc
 
 
 def _ask_to_stop(child: Child) -> None:
-    child.say(_STOP)
+    if _is_up(child.log_path):
+        child.say(_STOP)
+    else:
+        # A kernel that still boots forgets what its serial line had. Nothing is recorded yet.
+        child.kill("stopped before the virtual machine was up")
+
+
+def _is_up(log_path: Path) -> bool:
+    return _UP_MARK in log_path.read_bytes()
 
 
 def _status(qemu: int) -> int:

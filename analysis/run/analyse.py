@@ -133,6 +133,10 @@ def analyse(run_directory: str | Path) -> RunResult:
     machine = machine_load(files.host)
     if machine is not None and machine.overloaded:
         remarks.insert(0, f"the machine could not keep up, the figures show it: {machine}")
+    elif machine is not None and machine.slow_control:
+        remarks.append(
+            f"handovers and the controller were slow, as figures after them show: {machine}"
+        )
     return RunResult(
         state=state,
         reason=reason,

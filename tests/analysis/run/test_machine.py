@@ -7,24 +7,26 @@ from analysis import analyse, table
 from analysis.run.machine import machine_load
 
 
-def samples(busy: list[float], late: float = 0.001) -> list[dict[str, float]]:
-    return [{"cpu_busy": share, "timer_late_s": late} for share in busy]
+def samples(busy: list[float], late: float = 0.001, dropped: int = 0) -> list[dict[str, float]]:
+    return [{"cpu_busy": share, "timer_late_s": late, "softirq_dropped": dropped} for share in busy]
 
 
 @pytest.mark.parametrize(
-    ("rows", "overloaded"),
+    ("rows", "overloaded", "slow_control"),
     [
-        (samples([0.4] * 100), False),
-        (samples([1.0] * 25 + [0.4] * 75), False),
-        (samples([1.0] * 26 + [0.4] * 74), True),
-        (samples([0.4] * 99) + samples([0.4], late=0.3), True),
+        (samples([0.4] * 100), False, False),
+        (samples([1.0] * 25 + [0.4] * 75), False, False),
+        (samples([1.0] * 26 + [0.4] * 74, late=0.023), False, True),
+        (samples([0.4] * 99) + samples([0.4], late=0.11), True, False),
+        (samples([0.4] * 99) + samples([0.4], dropped=1), True, False),
     ],
-    ids=["idle", "busy at handovers", "busy too long", "a late timer"],
+    ids=["idle", "busy at handovers", "busy for long", "a late timer", "a dropped packet"],
 )
-def test_verdict(rows: list[dict[str, float]], overloaded: bool) -> None:
+def test_verdict(rows: list[dict[str, float]], overloaded: bool, slow_control: bool) -> None:
     load = machine_load(rows)
     assert load is not None
     assert load.overloaded is overloaded
+    assert load.slow_control is slow_control
 
 
 @pytest.mark.parametrize("rows", [[], [{}], [{"cpu_busy": "much"}]])

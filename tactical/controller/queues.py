@@ -259,6 +259,8 @@ class QueueTable:
 
     def _commit(self, fill: Callable[[Any], None], deadline: float) -> str:
         """Try once; returns the status that ended it well, or why to try again."""
+        while self._idl.run():
+            pass  # the copy is behind by what was not read yet, such as a port's root made just now
         transaction = ovs.db.idl.Transaction
         txn = transaction(self._idl)
         try:

@@ -55,8 +55,10 @@ def keep() -> bool:
         if marker.exists() and marker.read_text(encoding="ascii") == now:
             return True
         for source in _SOURCES:
-            for index in folder.rglob(f"{source.stem}.*.nbi"):
-                index.unlink(missing_ok=True)
+            # Machine code too (nbc): Numba writes a new index before the code that it names, and
+            # another process would find the old code under that name in between.
+            for file in folder.rglob(f"{source.stem}.*.nb[ic]"):
+                file.unlink(missing_ok=True)
         marker.write_text(now, encoding="ascii")
     except (OSError, ValueError):
         return False

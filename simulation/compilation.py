@@ -69,8 +69,10 @@ def _keep() -> bool:
     marker = folder / _MARKER
     try:
         if not marker.exists() or marker.read_text(encoding="ascii") != now:
-            for index in folder.rglob("engine.advance-*.nbi"):
-                index.unlink(missing_ok=True)
+            # Machine code too (nbc): Numba writes a new index before the code that it names, and
+            # another process would find the old code under that name in between.
+            for file in folder.rglob("engine.advance-*.nb[ic]"):
+                file.unlink(missing_ok=True)
             marker.write_text(now, encoding="ascii")
     except (OSError, ValueError):
         return False

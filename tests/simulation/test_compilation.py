@@ -8,11 +8,13 @@ from simulation import Connection, Link, Path, Simulation, compilation
 def test_code_compiled_from_other_sources_is_thrown_away(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     (tmp_path / "source").mkdir()
-    kept, others = (tmp_path / "source" / name for name in ("engine.advance-1.nbi", "else-1.nbi"))
-    for file in (kept, others):
+    names = ("engine.advance-1.nbi", "engine.advance-1.1.nbc", "else-1.nbi")
+    kept, code, others = (tmp_path / "source" / name for name in names)
+    for file in (kept, code, others):
         file.touch()
     assert compilation._keep()
     assert not kept.exists()  # nothing said what it was compiled from
+    assert not code.exists()
     assert others.exists()
     kept.touch()
     assert compilation._keep()

@@ -6,6 +6,10 @@ import math
 from dataclasses import dataclass, replace
 
 import fdm
+
+# Only a demand that does not fit needs it, and numpy with it, which takes seconds to load in a
+# guest: before the first event rather than in the middle of a change.
+import fdm.interior_point
 from fdm.queues import QueueRate, judge_deployed, queue_rates, redeploy
 
 from ..allocation import TRICKLE_BPS, Allocation, Hop, Path, Situation, Subflow

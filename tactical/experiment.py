@@ -229,7 +229,11 @@ def _new_directory(request: Request, protocol: str) -> Path:
 
 
 def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine) -> None:
-    """Fill the directory of a run with everything that is known before it."""
+    """Fill the directory of a run with everything that is known before it.
+
+    What tells two runs of the same apart stays out of the files that a guest reads: even the
+    moment in `run.toml` made another run of it.  It is in the first event, which is this side's.
+    """
     scenario = request.experiment.build(request.seed)
     for folder in ("captures", "traffic", "logs"):
         (run_dir / folder).mkdir()
@@ -242,9 +246,7 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f'network = "{request.network}"',
         f'time = "{"virtual" if machine.virtual_time else "real"}"',
         f'machine = "{machine.description}"',
-        f'host_kernel = "{platform.release()}"',
         f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
-        f'created = "{datetime.now(UTC).isoformat(timespec="seconds")}"',
     ]
     if request.kill is not None:
         header.append(f"kill = {json.dumps(str(request.kill))}")
@@ -256,7 +258,14 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         schedules.write_text(json.dumps(_schedules(plan)) + "\n")
     if (calibration := record.latest(machine)) is not None:
         (run_dir / "calibration.json").write_text(json.dumps(calibration, indent=1) + "\n")
-    _append_event(run_dir, "state", "run", state="defined")
+    _append_event(
+        run_dir,
+        "state",
+        "run",
+        state="defined",
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        host_kernel=platform.release(),
+    )
 
 
 def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:

@@ -4,7 +4,9 @@ test_end_to_end.py."""
 import json
 import shutil
 import tomllib
+from datetime import datetime
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -149,3 +151,21 @@ def test_prepared_directory_repeats_the_experiment(requests: list[Request]) -> N
     assert scenarios.fingerprint(again) == header["fingerprint"]
     users = json.loads((first / "plan.json").read_text())["users"]
     assert sorted(users) == ["ship1", "ship2"]
+
+
+def test_nothing_that_a_guest_reads_tells_when_a_run_was_made(
+    requests: list[Request], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A guest of another content is another run, if only by a digit."""
+    request = requests[-1]
+    plan = experiment.make_plan(request.experiment.build(3), request.protocol)
+    made = []
+    for year in (2026, 2031):
+        monkeypatch.setattr(experiment, "datetime", Mock(now=lambda _, y=year: datetime(y, 1, 2)))
+        directory = experiment._new_directory(request, "fdm")
+        experiment._describe_run(directory, request, plan, choose("auto"))
+        files = {path.name: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+        told = json.loads(files.pop("events.jsonl"))
+        assert told["data"]["created"].startswith(str(year))
+        made.append(files)
+    assert made[0] == made[1]

@@ -151,7 +151,9 @@ def analyse(run_directory: str | Path) -> RunResult:
         solves=len(files.of_kind("solve")),
         handovers=len(handovers),
         fingerprint=str(files.run.get("fingerprint", "")),
-        created=str(files.run.get("created", "")),
+        created=next(
+            (str(e.data["created"]) for e in files.of_kind("state") if "created" in e.data), ""
+        ),
         duration_s=number(files.plan.get("duration_s")),
         goodput_bps=sum(goodputs) if goodputs else None,
         reference_goodput_bps=references.get(protocol),

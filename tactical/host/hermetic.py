@@ -97,9 +97,9 @@ class HermeticMachine:
             *(qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
             *("-machine", "q35,accel=tcg,nvdimm=on", "-cpu", "max,rdrand=off,rdseed=off"),
             *("-m", f"{self.memory_mib}M,slots=2,maxmem={-(-most // 2**20) + 1024}M"),
-            # An instruction takes 2 ns (2 to the power of `shift`); time without any is skipped.
+            # An instruction takes 1 ns (2 to the power of `shift`); time without any is skipped.
             # Recording, whose file nobody reads, makes QEMU skip it at an exact instruction.
-            *("-icount", "shift=1,sleep=off,rr=record,rrfile=/dev/null"),
+            *("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null"),
             *("-rtc", "base=2000-01-01T00:00:00,clock=vm"),
             *("-seed", str(seed)),
             *("-kernel", f"/boot/vmlinuz-{self.kernel}", "-initrd", str(first)),

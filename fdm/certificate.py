@@ -59,6 +59,13 @@ def certify(
         for demand, found in zip(demands, shortest, strict=True)
         if demand.rate_bps > 0.0
     )
+    return certificate_of(network, flow, delay, now, best)
+
+
+def certificate_of(
+    network: Network, flow: Sequence[float], delay: Delay, now: float, best: float
+) -> Certificate:
+    """Return the certificate of a flow whose Σ length·f and Σ length·v are known."""
     objective = delay.objective(network, flow)
     total = delay.total(network, flow) if delay.equilibrium else objective
     excess = max(0.0, now - best)

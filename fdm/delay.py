@@ -44,6 +44,12 @@ class Delay:
 
     def terms(self, network: Network) -> Terms:
         """Return the function that is minimised, as numbers."""
+        terms: Terms | None = network.known.get(self)
+        if terms is None:
+            terms = network.known[self] = self._terms(network)
+        return terms
+
+    def _terms(self, network: Network) -> Terms:
         raise NotImplementedError
 
     @property
@@ -151,8 +157,7 @@ class Kleinrock(Delay):
             )
         return self.kappa
 
-    def terms(self, network: Network) -> Terms:
-        """Return the function that is minimised, as numbers."""
+    def _terms(self, network: Network) -> Terms:
         bits = self.packet_bits
         return Terms(
             QUEUE_EQUILIBRIUM if self.equilibrium else QUEUE,
@@ -178,8 +183,7 @@ class Deterministic(Kleinrock):
     says plus κ·ρ/2. Parameters are those of `Kleinrock`.
     """
 
-    def terms(self, network: Network) -> Terms:
-        """Return the function that is minimised, as numbers."""
+    def _terms(self, network: Network) -> Terms:
         halves = tuple([0.5 * kappa for kappa in self.kappas(network)])
         return Terms(
             QUEUE_EQUILIBRIUM if self.equilibrium else QUEUE,
@@ -229,8 +233,7 @@ class Bpr(Delay):
         """Roads take any flow."""
         return True
 
-    def terms(self, network: Network) -> Terms:
-        """Return the function that is minimised, as numbers."""
+    def _terms(self, network: Network) -> Terms:
         factor = self.alpha * (1.0 if self.equilibrium else self.beta + 1.0)
         return Terms(
             POWER,

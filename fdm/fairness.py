@@ -56,7 +56,9 @@ def shared(network: Network, demands: Sequence[Demand], routing: Routing) -> Rou
     ends = {end for pair in same_ends for end in pair}  # type: ignore[attr-defined]
     if len(ends) < 3 or len(demands) > _MOST_TWINS:
         return even or routing
-    twins = _twins(network, ends)
+    if (_twins, frozenset(ends)) not in network.known:
+        network.known[_twins, frozenset(ends)] = _twins(network, ends)
+    twins: dict[Hashable, Hashable] = network.known[_twins, frozenset(ends)]
     groups: dict[Hashable, list[int]] = {}
     for number, demand in enumerate(demands):
         if routing[number]:
@@ -97,43 +99,55 @@ def _twins(network: Network, ends: set[Hashable]) -> dict[Hashable, Hashable]:
     return {end: (tuple(sorted(leaving[end])), tuple(sorted(entering[end]))) for end in ends}
 
 
+def _parallel(network: Network) -> tuple[dict[tuple[int, int], list[int]], dict[int, int]]:
+    """Return the links between any two nodes in order of quality, and each link's place there."""
+    outer: dict[tuple[int, int], list[int]] = {}
+    if _parallel in network.known:
+        outer, place = network.known[_parallel]
+        return outer, place
+    for number, ends in enumerate(network.ends):
+        if network.links[number].capacity_bps > 0.0:
+            outer.setdefault(ends, []).append(number)
+    for same in outer.values():
+        same.sort(key=lambda one: network.links[one][2:])
+    place = {link: order for same in outer.values() for order, link in enumerate(same)}
+    network.known[_parallel] = outer, place
+    return outer, place
+
+
 def _exchange(
     network: Network, demands: Sequence[Demand], routing: Routing, numbers: Sequence[int]
 ) -> None:
     """Give every demand the mean of what all have, each path moved to the demand's own ends."""
-    index = network.index
-    outer: dict[tuple[int, int], list[int]] = {}
-    for number, link in enumerate(network.links):
-        if link.capacity_bps > 0.0:
-            outer.setdefault((index[link.tail], index[link.head]), []).append(number)
-
-    def place(link: int) -> int:
-        ends = (index[network.links[link].tail], index[network.links[link].head])
-        same = sorted(outer[ends], key=lambda one: network.links[one][2:])
-        return same.index(link)
+    index, ends = network.index, network.ends
+    outer, place = _parallel(network)
 
     def moved(path: Path, demand: Demand) -> Path | None:
-        nodes = [network.links[link].tail for link in path] + [network.links[path[-1]].head]
-        nodes[0], nodes[-1] = demand.origin, demand.destination
+        nodes = [ends[link][0] for link in path]
+        nodes.append(ends[path[-1]][1])
+        nodes[0], nodes[-1] = index[demand.origin], index[demand.destination]
         if len(set(nodes)) < len(nodes):
             return None
         links = list(path)
         for at in {0, len(path) - 1}:
-            ends = (index[nodes[at]], index[nodes[at + 1]])
-            if ends not in outer:
-                return None
-            same = sorted(outer[ends], key=lambda one: network.links[one][2:])
-            order = place(path[at])
+            same = outer.get((nodes[at], nodes[at + 1]), ())
+            order = place[path[at]]
             if order >= len(same):
                 return None
             links[at] = same[order]
         return tuple(links)
 
+    first, *others = numbers
+    if all(
+        routing[other] == {moved(path, demands[other]): r for path, r in routing[first].items()}
+        for other in others
+    ):
+        return  # even already
     mean: list[dict[Path, float]] = [{} for _ in numbers]
     for number in numbers:
         for path, rate in routing[number].items():
             for taker, paths in zip(numbers, mean, strict=True):
-                there = moved(path, demands[taker])
+                there = path if taker == number else moved(path, demands[taker])
                 if there is None:
                     return
                 paths[there] = paths.get(there, 0.0) + rate / len(numbers)

@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fdm.certificate import largest_share
+from fdm.certificate import Certificate, certificate_of, largest_share
 from fdm.delay import POWER, QUEUE, Delay
 from fdm.network import Demand, Network
 from fdm.routing import FITS, Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
@@ -67,10 +67,10 @@ class Start(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """What phase 2 found: a routing, its relative gap, and the deviations made."""
+    """What phase 2 found: a routing, how good it is, and the deviations made."""
 
     routing: Routing
-    relative_gap: float
+    certificate: Certificate
     iterations: int
 
 
@@ -99,7 +99,8 @@ def phase_1(
     else:
         load = utilisation(network, link_flows(network, routing))
         share = 1.0 if load < FITS else _LARGEST_LOAD / load
-        routing = scaled(routing, share)
+        if share < 1.0:
+            routing = scaled(routing, share)
     bound = math.inf
     proof: tuple[float, ...] = ()
     iteration = 0
@@ -148,7 +149,6 @@ def phase_2(
     Σ length·(f − v) above its minimum.
     """
     rates = [demand.rate_bps for demand in demands]
-    relative_gap = 0.0
     for iteration in range(iterations + 1):
         flow = link_flows(network, routing)
         lengths = delay.lengths(network, flow)
@@ -163,7 +163,7 @@ def phase_2(
         if step <= 0.0:
             break
         routing = blend(routing, target, step)
-    return Finish(routing, relative_gap, iteration)
+    return Finish(routing, certificate_of(network, flow, delay, now, best), iteration)
 
 
 def line_search(
@@ -222,7 +222,9 @@ def line_search(
             break
         newton = step - first / second if second > 0.0 else high
         following = newton if low < newton < high else 0.5 * (low + high)
-        if abs(following - step) <= 1e-15 * following or following in (low, high):
-            break
+        moved = abs(following - step)
         step = following
+        # The next step of Newton's method would be the square of this one.
+        if moved <= (1e-9 if step == newton else 1e-15) * step or step in (low, high):
+            break
     return step

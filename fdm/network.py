@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,6 +101,8 @@ class Network:
     """Tail and head of every link, by position."""
     outgoing: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False, compare=False)
     """For each node by position: (link, head) of every link that leaves it and is up."""
+    known: dict[Any, Any] = field(repr=False, compare=False)
+    """What was worked out about it so far, by whom or for what: say a delay function's terms."""
 
     def __init__(self, nodes: Iterable[Node], links: Iterable[Link]) -> None:
         object.__setattr__(self, "nodes", tuple(nodes))
@@ -122,6 +124,7 @@ class Network:
             ends.append((index[tail], index[head]))
             if capacity_bps > 0.0:
                 outgoing[index[tail]].append((number, index[head]))
+        object.__setattr__(self, "known", {})
         object.__setattr__(self, "index", index)
         object.__setattr__(self, "ends", tuple(ends))
         object.__setattr__(self, "outgoing", tuple(map(tuple, outgoing)))

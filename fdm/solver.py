@@ -15,7 +15,7 @@ from fdm.flow_deviation import Start, phase_1, phase_2
 from fdm.network import Demand, Network, Node, counted
 from fdm.progress import Progress, Reporter
 from fdm.routing import FITS, Routing, all_or_nothing, link_flows, restored, scaled, utilisation
-from fdm.shortest import shortest_paths
+from fdm.shortest import few_paths, shortest_paths
 from fdm.solution import Solution, as_path_flows, mean_delays
 
 _IMAGINARY_S = (100.0, 1e5, 1e8)
@@ -187,9 +187,10 @@ def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand
     connected: list[Demand] = []
     reached: dict[Node, set[Node]] = {}
     for demand in demands:
-        if demand.origin not in reached:
+        few = few_paths(network, demand.origin, demand.destination)
+        if few is None and demand.origin not in reached:
             reached[demand.origin] = network.reachable(demand.origin)
-        there = demand.destination in reached[demand.origin]
+        there = bool(few) if few is not None else demand.destination in reached[demand.origin]
         connected.append(demand if there else demand._replace(rate_bps=0.0))
     return connected, any(
         demand.rate_bps > was.rate_bps for demand, was in zip(demands, connected, strict=True)
@@ -226,6 +227,7 @@ class _Found(NamedTuple):
     method: str
     bound: float = math.inf
     proof: tuple[float, ...] = ()
+    certificate: Certificate | None = None
 
 
 def _by_path_flows(
@@ -350,18 +352,23 @@ def _by_deviation(problem: _Problem, routing: Routing | None, method: str) -> _F
         demands = admitted
 
     used, steps, reached = METHODS[1], begun.iterations, False
+    certificate = None
     if method != METHODS[2] and not squeezed:
         limit = min(iterations, _TRIAL_ITERATIONS) if interior else iterations
         finish = phase_2(network, demands, delay, routing, gap, limit)
         routing, steps = finish.routing, steps + finish.iterations
-        reached = finish.relative_gap <= gap
+        certificate = finish.certificate
+        reached = certificate.relative_gap <= gap
     if interior and not reached:
         from fdm.interior_point import interior_point  # NumPy only where it is needed
 
         refined = interior_point(network, demands, delay, routing, _MARGIN * gap)
         used, steps = METHODS[2], steps + refined.iterations
         routing = _pruned(network, demands, delay, refined.routing, _MARGIN * gap)
-    return _Found(routing, demands, begun.share == 1.0, steps, used, begun.bound, begun.proof)
+        certificate = None
+    return _Found(
+        routing, demands, begun.share == 1.0, steps, used, begun.bound, begun.proof, certificate
+    )
 
 
 def _begin(
@@ -517,7 +524,7 @@ def _answer(
     clock: float,
 ) -> Solution:
     flow = link_flows(network, found.routing)
-    certificate = _certified(network, found.admitted, flow, delay)
+    certificate = found.certificate or _certified(network, found.admitted, flow, delay)
     even = None
     if certificate.relative_gap <= gap and _in_use(len(network.links) * len(demands)):
         from fdm.paths import evened
@@ -526,7 +533,7 @@ def _answer(
     if even is None:
         even = shared(network, found.admitted, found.routing)
     routing = found.routing
-    if even is not routing:
+    if even != routing:
         after_flow = link_flows(network, even)
         after = _certified(network, found.admitted, after_flow, delay)
         if after.relative_gap <= max(gap, certificate.relative_gap):

@@ -98,6 +98,8 @@ class Situation:
         Trunk to propagation delay in seconds, where it differs from the description.
     down_demands
         User to rate in bit/s of what it wants from the server, as far as anybody wants anything.
+    before
+        The allocation in force, which a policy may go on from.
     """
 
     network: ControlledNetwork
@@ -108,6 +110,7 @@ class Situation:
     capacities: Mapping[Trunk, float] = field(default_factory=dict)
     delays: Mapping[Trunk, float] = field(default_factory=dict)
     down_demands: Mapping[str, float] = field(default_factory=dict)
+    before: Allocation | None = field(default=None, compare=False, repr=False)
 
     def same_structure(self, other: Situation) -> bool:
         """Whether only demands, capacities and delays differ."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .allocation import Allocation, Situation
@@ -246,7 +246,7 @@ class Controller:
                 trigger = "periodic" if not self._unsolved else "solve again"
             started = self._clock()
             try:
-                allocation = self._allocate(self.policy, situation)
+                allocation = self._allocate(self.policy, replace(situation, before=self.allocation))
             except Exception as error:  # noqa: BLE001 - whatever it is, the last answer stays
                 self._unsolved = True
                 return Decision(trigger, (*records, self._failed_solve(trigger, error)))

@@ -53,7 +53,8 @@ class FlowDeviation(Policy):
         Both directions of a trunk have the same rate and delay, and no link is shared by both. So
         what the server sends is a problem of its own, with the same network seen backwards.
         """
-        optimal = _solved(situation)
+        before = situation.before or Allocation(())
+        optimal = _solved(situation, before.solution)
         used = {subflow.attachment for subflow in optimal.subflows}
         # A sender that does not know of backups goes on using a path that it has, and what waits
         # there keeps all that came after it waiting at the receiver.
@@ -66,7 +67,7 @@ class FlowDeviation(Policy):
         subflows = (*optimal.subflows, *unused)
         if not situation.down_demands:
             return Allocation(subflows, optimal.solution)
-        down = _solved(_backwards(situation))
+        down = _solved(_backwards(situation), before.down)
         rates = {subflow.attachment: subflow for subflow in down.subflows}
         return Allocation(
             tuple(_both_ways(subflow, rates.get(subflow.attachment)) for subflow in subflows),
@@ -86,8 +87,8 @@ def _backwards(situation: Situation) -> Situation:
     return replace(situation, demands=situation.down_demands, down_demands={})
 
 
-def _solved(situation: Situation) -> Allocation:
-    """The subflows that the optimum uses."""
+def _solved(situation: Situation, before: fdm.Solution | None) -> Allocation:
+    """The subflows that the optimum uses; the search for it begins at an earlier one."""
     problem = routing_problem(situation)
     if not problem.demands:
         return Allocation(())
@@ -95,6 +96,7 @@ def _solved(situation: Situation) -> Allocation:
         problem.network,
         problem.demands,
         delay=problem.delay,
+        start=before,
         gap=_GAP if len(problem.demands) <= _MANY else _GAP_OF_MANY,
     )
     solution = fdm.limit_paths(

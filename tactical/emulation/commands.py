@@ -31,8 +31,6 @@ had to hand over to such a link would see its data arrive that much later.
 """
 
 ASSOCIATION_TRIES = 5
-ASSOCIATION_POLLS = 100
-ASSOCIATION_POLL_S = 0.05
 
 DATA_DSCP = 1
 """Marks iperf3's data connection, and so tells it from its control connection.
@@ -158,17 +156,6 @@ def associate(plan: Plan, interface: HostInterface, access_point: str) -> list[C
 def radio_up(interface: HostInterface) -> Command:
     """Bring up a station's radio, which can then associate."""
     return Command(("ip", "link", "set", interface.name, "up"), interface.node)
-
-
-def wait_for_association(plan: Plan, interface: HostInterface, access_point: str) -> Command:
-    """End well when the radio is associated with an access point, or fail after some seconds."""
-    bssid = plan.radio(access_point).bssid
-    script = (
-        f"for try in $(seq {ASSOCIATION_POLLS}); do "
-        f"iw dev {interface.name} link | grep -q '^Connected to {bssid}' && exit 0; "
-        f'sleep {ASSOCIATION_POLL_S:g}; done; echo "no association with {access_point}" >&2; exit 1'
-    )
-    return Command(("sh", "-c", script), interface.node)
 
 
 def dissociate(interface: HostInterface) -> Command:

@@ -6,8 +6,8 @@ CNSM 2015) is on no package index; this module needs it to be importable, see
 
 * it makes radios with a tool of its own (``hwsim_mgmt``) and takes those that are there for real
   ones: it is given ours;
-* it associates with ``iwconfig`` and neither waits nor looks whether that has worked: both are
-  done here;
+* it associates with ``iwconfig``, names no frequency, so that the radio scans all of them, and
+  neither waits nor looks whether that has worked: it is given the commands of the other adapter;
 * an access point may fail to start, and it goes on: hostapd is waited for and watched;
 * a node's ``cmd()`` talks to one shell, and two threads that call it at once break it: after the
   network is built commands run with ``mnexec`` (``pexec`` in Mininet-WiFi) only, and positions are
@@ -26,6 +26,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,6 @@ from numpy.typing import NDArray
 
 from ..host.process import CommandError
 from . import commands, radios
-from .commands import ASSOCIATION_TRIES
 from .network import Network
 from .plan import OPENFLOW_PORT, HostInterface, Plan, Radio, Switch
 from .processes import STOP_GRACE_S
@@ -84,19 +84,18 @@ class MininetWifiNetwork(Network):
         self.run_all(commands.start_using(self.plan, station, before, after))
 
     def _associate(self, interface: HostInterface, access_point: str) -> None:
-        theirs = self._access_points[access_point].wintfs[0]
-        radio = self._radio(interface.node)
-        wait = commands.wait_for_association(self.plan, interface, access_point)
-        self.run(commands.radio_up(interface))
-        for last in (False,) * (ASSOCIATION_TRIES - 1) + (True,):
-            radio.associate_infra(theirs)
-            try:
-                self.run(wait)
-                return
-            except CommandError:
-                if last:
-                    raise
-                radio.disconnect_pexec(theirs)
+        self._radio(interface.node).associate_infra(self._access_points[access_point].wintfs[0])
+
+    def _connect(self, interface: HostInterface, theirs: Any) -> None:
+        """What takes the place of ``iwconfig`` in `associate_infra`.
+
+        Raises
+        ------
+        CommandError
+            If there is no association.
+        """
+        self.run_all(commands.associate(self.plan, interface, theirs.node.name))
+        self._radio(interface.node).setConnected(theirs)
 
     def _radio(self, station: str) -> Any:
         return self._nodes[station].wintfs[0]
@@ -191,8 +190,7 @@ class MininetWifiNetwork(Network):
         for radio in plan.radios:
             self.processes.append(_started(radio, self._pid_file(radio), self._log_file(radio)))
         for interface in wireless:
-            ours = self._radio(interface.node)
-            ours.iwconfig_connect = ours.iw_connect
+            self._radio(interface.node).iwconfig_connect = partial(self._connect, interface)
 
     def _start_switch(self, planned: Switch) -> None:
         if planned.name in self._access_points:

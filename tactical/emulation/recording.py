@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .network import Network
 
 READY_TIMEOUT_S = 60.0
+STARTED_TOGETHER = 16
+"""Recorders that start side by side: of a fleet's hundreds on one processor none would be ready in
+time, and one after the other each would be waited for."""
 RING_FILES = 8
 """Files a recorder writes in turn; with the last one full, the oldest is overwritten."""
 SHARE_OF_FREE_SPACE = 0.8
@@ -32,24 +35,35 @@ _SEGMENT_BYTES = 1400
 # An enhanced packet block of pcapng around each packet (draft-ietf-opsawg-pcapng, section 4.3).
 _BLOCK_BYTES = 32
 _SAFETY = 1.5
+_SIGNALLING_BYTES = 64 * 1024
+"""What is seen at any point beside data: iperf3's control connections, probes, associations."""
 
 
 def expected_bytes(plan: Plan) -> int:
-    """Size that all captures of a run may reach together, half as much again to be safe.
+    """Size that all captures of a run may reach together."""
+    return sum(_expected_at(plan, point) for point in plan.capture_points)
 
-    Every data packet, and an acknowledgment for each, is recorded at station, access point and
-    host.
+
+def _expected_at(plan: Plan, point: CapturePoint) -> int:
+    """Size that the capture of one point may reach, half as much again to be safe.
+
+    Each interface of a station may carry all that the station sends and receives; the host, and
+    an access point whom everybody joins, what all of them do. Every data packet has an
+    acknowledgment.
     """
-    kept = plan.snap_length_bytes + _BLOCK_BYTES
+    everybody = point.side != "station"
     packets = sum(
-        t.rate_bps * t.connections * t.duration_s / (8 * _SEGMENT_BYTES) for t in plan.transfers
+        t.rate_bps * t.connections * t.duration_s / (8 * _SEGMENT_BYTES)
+        for t in plan.transfers
+        if everybody or t.user == point.node
     )
     for application in (each.application for each in plan.applications):
-        offered_bps = sum(map(application.offered_bps, ("up", "down")))
-        packet_bytes = min(application.packet_bytes() or _SEGMENT_BYTES, _SEGMENT_BYTES)
-        packets += offered_bps * application.duration_s / (8 * packet_bytes)
-    places = 3 if plan.radios else 2
-    return int(_SAFETY * packets * 2 * places * kept)
+        if everybody or application.user == point.node:
+            offered_bps = sum(map(application.offered_bps, ("up", "down")))
+            packet_bytes = min(application.packet_bytes() or _SEGMENT_BYTES, _SEGMENT_BYTES)
+            packets += offered_bps * application.duration_s / (8 * packet_bytes)
+    kept = plan.snap_length_bytes + _BLOCK_BYTES
+    return int(_SAFETY * packets * 2 * kept) + _SIGNALLING_BYTES
 
 
 def room_bytes(plan: Plan) -> int:
@@ -86,8 +100,21 @@ def _megabytes(size: float) -> str:
     return f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e6:.2f} MB"
 
 
+def ring_kibibytes(plan: Plan, room_bytes: int) -> dict[CapturePoint, int]:
+    """Size of a file of each recorder's ring, so that all rings together fill the room.
+
+    They share it in proportion to what may be seen there: the host sees everybody's packets.
+    """
+    expected = {point: _expected_at(plan, point) for point in plan.capture_points}
+    each = room_bytes / sum(expected.values()) / RING_FILES / 1024
+    return {
+        point: max(1, min(int(each * size), _LARGEST_FILE_KIBIBYTES))
+        for point, size in expected.items()
+    }
+
+
 def recorder_command(
-    plan: Plan, point: CapturePoint, run_dir: Path, ring_kibibytes: int | None = None
+    plan: Plan, point: CapturePoint, run_dir: Path, file_kibibytes: int | None = None
 ) -> Command:
     """The recorder of one capture point."""
     argv = recorder_arguments(
@@ -95,8 +122,8 @@ def recorder_command(
         run_dir / point.file,
         snap_length_bytes=plan.snap_length_bytes,
         recorder=_RECORDER,
-        ring_files=RING_FILES if ring_kibibytes else None,
-        ring_kibibytes=ring_kibibytes,
+        ring_files=RING_FILES if file_kibibytes else None,
+        ring_kibibytes=file_kibibytes,
     )
     return Command(tuple(argv), point.namespace)
 
@@ -118,8 +145,7 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[lis
     if (problem := problem_at_start([plan], captures)) is not None:
         raise EmulationError(problem)
     free = shutil.disk_usage(captures).free
-    room = SHARE_OF_FREE_SPACE * free / len(plan.capture_points)
-    ring_kibibytes = max(1, min(int(room / RING_FILES / 1024), _LARGEST_FILE_KIBIBYTES))
+    rings = ring_kibibytes(plan, int(SHARE_OF_FREE_SPACE * free))
     with ExitStack() as stack:
         # dumpcap gives up the right to write where it may not; the run may belong to a user.
         mode = captures.stat().st_mode
@@ -130,29 +156,33 @@ def recorders(network: Network, run_dir: Path, events: EventLog) -> Iterator[lis
                 f"{captures}: {error.strerror}; the recorders could not write there"
             ) from None
         stack.callback(captures.chmod, mode)
-        started: list[tuple[CapturePoint, Process]] = []
+        started: list[Process] = []
         # A recorder goes on when its interface goes down, and does not start where it is.
         resting = [p for p in plan.capture_points if not _is_up(network, p)]
         _set(network, resting, "up")
-        for point in plan.capture_points:
-            log = run_dir / "logs" / f"recorder-{point.interface}.log"
-            process = network.start(recorder_command(plan, point, run_dir, ring_kibibytes), log)
-            stack.callback(_stop, point, process, run_dir, events)
-            started.append((point, process))
-        for point, process in started:
-            process.wait_for_text("File:", READY_TIMEOUT_S)
-            events.write(
-                "capture_start",
-                point.node,
-                interface=point.interface,
-                file=point.file,
-                side=point.side,
-                position=point.position,
-                snap_length_bytes=plan.snap_length_bytes,
-                limit_bytes=1024 * ring_kibibytes * RING_FILES,
-            )
+        points = plan.capture_points
+        for first in range(0, len(points), STARTED_TOGETHER):
+            group = points[first : first + STARTED_TOGETHER]
+            for point in group:
+                log = run_dir / "logs" / f"recorder-{point.interface}.log"
+                command = recorder_command(plan, point, run_dir, rings[point])
+                process = network.start(command, log)
+                stack.callback(_stop, point, process, run_dir, events)
+                started.append(process)
+            for point, process in zip(group, started[first:], strict=True):
+                process.wait_for_text("File:", READY_TIMEOUT_S)
+                events.write(
+                    "capture_start",
+                    point.node,
+                    interface=point.interface,
+                    file=point.file,
+                    side=point.side,
+                    position=point.position,
+                    snap_length_bytes=plan.snap_length_bytes,
+                    limit_bytes=1024 * rings[point] * RING_FILES,
+                )
         _set(network, resting, "down")
-        yield [process for _, process in started]
+        yield started
 
 
 def _is_up(network: Network, point: CapturePoint) -> bool:

@@ -41,6 +41,8 @@ from .host import hermetic
 from .host.choice import choose
 from .host.machine import HostError, Machine
 from .host.process import Child, CommandError
+from .host.simulated import SimulatedMachine
+from .simulated import limits
 from .tail import Tail
 
 FOLLOW_PERIOD_S = 0.25
@@ -96,19 +98,24 @@ def execute(
 
     plans = [make_plan(r.experiment.build(r.seed), r.protocol) for r in requests]
     machine = choose(requests[0].backend, requests[0].time)
-    machine = machine.with_memory(guest_memory_mib(plans))
+    simulated = machine.name == SimulatedMachine.name
+    if simulated:
+        _check_simulated(requests, plans)
+    else:
+        machine = machine.with_memory(guest_memory_mib(plans))
     run_dirs: list[Path] = []
+    begun: set[Path] = set()
     with ExitStack() as unused:
         for request, plan in zip(requests, plans, strict=True):
             run_dirs.append(_new_directory(request, plan.protocol))
             # Until a worker starts nothing is recorded, and nothing is worth keeping.
-            unused.callback(_remove_unless_begun, run_dirs[-1])
+            unused.callback(_remove_unless, begun, run_dirs[-1])
             try:
                 _describe_run(run_dirs[-1], request, plan, machine)
             except OSError as error:
                 raise HostError(f"{run_dirs[-1]}: {error.strerror}; nothing was run") from None
         parents = list(dict.fromkeys(run_dir.parent for run_dir in run_dirs))
-        if (problem := problem_at_start(plans, parents[0])) is not None:
+        if not simulated and (problem := problem_at_start(plans, parents[0])) is not None:
             raise HostError(f"{problem}; nothing was run")
         prepared = list(zip(run_dirs, requests, plans, strict=True))
         # In virtual time each run has a machine of its own: it depends on no other run.
@@ -125,13 +132,25 @@ def execute(
                 room_bytes=sum(room_bytes(plan) for _, _, plan in part),
                 seed=part[0][1].seed,
             )
+            begun.update(directories)
             followers = [_Follower(run_dir, r.protocol) for run_dir, r, _ in part]
             _accompany(child, followers, progress)
     return run_dirs
 
 
-def _remove_unless_begun(run_dir: Path) -> None:
-    if not (run_dir / "logs" / "worker.log").exists():
+def _check_simulated(requests: Sequence[Request], plans: Sequence[Plan]) -> None:
+    for request, plan in zip(requests, plans, strict=True):
+        problem = limits.problem(request.experiment.build(request.seed), plan)
+        if request.network != MININET:
+            problem = f"it is simulated without --network {request.network}"
+        if request.kill is not None:
+            problem = "there are no processes that --kill could end"
+        if problem is not None:
+            raise HostError(f"--backend sim: {problem}; nothing was run")
+
+
+def _remove_unless(begun: set[Path], run_dir: Path) -> None:
+    if run_dir not in begun:
         shutil.rmtree(run_dir, ignore_errors=True)
 
 
@@ -201,6 +220,8 @@ def _undisturbed() -> Iterator[None]:
 
 def worker(run_dirs: Sequence[Path], machine: Machine) -> list[str]:
     """The command that makes the runs of prepared directories on a machine."""
+    if machine.name == SimulatedMachine.name:
+        return [sys.executable, "-m", "tactical.simulated", *map(str, run_dirs)]
     how = [VIRTUAL_TIME] if machine.virtual_time else []
     return [sys.executable, "-m", "tactical.emulation", *how, *map(str, run_dirs)]
 
@@ -244,7 +265,7 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f"seed = {request.seed}",
         f'backend = "{machine.name}"',
         f'network = "{request.network}"',
-        f'time = "{"virtual" if machine.virtual_time else "real"}"',
+        f'time = "{_clock(machine)}"',
         f'machine = "{machine.description}"',
         f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
     ]
@@ -266,6 +287,12 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         host_kernel=platform.release(),
     )
+
+
+def _clock(machine: Machine) -> str:
+    if machine.name == SimulatedMachine.name:
+        return "simulated"
+    return "virtual" if machine.virtual_time else "real"
 
 
 def _plan_document(plan: Plan, scenario: scenarios.Scenario) -> dict[str, Any]:

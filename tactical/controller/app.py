@@ -50,7 +50,7 @@ from .events import (
     Tick,
 )
 from .framework import App, handler, ofp_event, ofproto_v1_3
-from .logic import Controller, Decision, Record
+from .logic import Controller, Decision, Record, deployment_records
 from .network import ControlledNetwork
 from .openflow import (
     SUBFLOW_MASK,
@@ -514,7 +514,7 @@ class ControllerApp(App):
             "deploy_time_s": time.monotonic() - started_s,
             "verify_time_s": time.monotonic() - deployed_s,
         }
-        for record in (*_deployment_records(decision, times), *decision.outcome):
+        for record in (*deployment_records(decision, times), *decision.outcome):
             self.write(record)
         return Outcome(decision.trigger, True)
 
@@ -683,36 +683,3 @@ class ControllerApp(App):
 
 def _name(port: Any) -> str:
     return str(port.name.decode(errors="replace"))
-
-
-def _deployment_records(decision: Decision, times: Mapping[str, float]) -> list[Record]:
-    steps = decision.change
-    assert steps is not None
-    records = [
-        Record(
-            "queue_set",
-            "controller",
-            {
-                "datapath": q.datapath,
-                "port": q.port,
-                "queue_id": q.queue_id,
-                "user": q.user,
-                "via": q.via,
-                "min_bps": rate.min_bps,
-                "max_bps": rate.max_bps,
-            },
-        )
-        for q, rate in {**steps.lowered, **steps.raised}.items()
-        if q not in steps.dropped
-    ]
-    figures = {
-        "added": len(steps.added),
-        "removed": len(steps.removed),
-        "queues_dropped": len(steps.dropped),
-    }
-    records.append(Record("flow_mod", "controller", figures))
-    cause = {} if decision.cause is None else {"cause": decision.cause}
-    records.append(
-        Record("assignment", "controller", {"trigger": decision.trigger, **cause, **times})
-    )
-    return records

@@ -359,6 +359,40 @@ class Controller:
         return frozenset(f for f in self.deployed.flows if f.dpid not in self.view.connected)
 
 
+def deployment_records(decision: Decision, times: Mapping[str, float]) -> list[Record]:
+    """What is told of a change that is in force; `times` are how long it took."""
+    steps = decision.change
+    assert steps is not None
+    records = [
+        Record(
+            "queue_set",
+            "controller",
+            {
+                "datapath": q.datapath,
+                "port": q.port,
+                "queue_id": q.queue_id,
+                "user": q.user,
+                "via": q.via,
+                "min_bps": rate.min_bps,
+                "max_bps": rate.max_bps,
+            },
+        )
+        for q, rate in {**steps.lowered, **steps.raised}.items()
+        if q not in steps.dropped
+    ]
+    figures = {
+        "added": len(steps.added),
+        "removed": len(steps.removed),
+        "queues_dropped": len(steps.dropped),
+    }
+    records.append(Record("flow_mod", "controller", figures))
+    cause = {} if decision.cause is None else {"cause": decision.cause}
+    records.append(
+        Record("assignment", "controller", {"trigger": decision.trigger, **cause, **times})
+    )
+    return records
+
+
 def _trigger(event: Event, network: ControlledNetwork) -> str:
     def name(dpid: int) -> str:
         return network.datapath_name(dpid) or str(dpid)

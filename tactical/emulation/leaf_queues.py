@@ -23,38 +23,21 @@ from .plan import Plan
 from .processes import COMMAND_TIMEOUT_S
 
 
-class LeafQueues:
-    """Follows the controller's records of a run and sets queue disciplines; a context manager.
+class Disciplines:
+    """What the queues of a network are given, as the controller's records go by. Pure.
 
     Parameters
     ----------
     plan, scenario
         The network, and the delay model that the controller solves with.
-    events
-        Where the controller's records arrive, and what was set is written.
     """
 
-    def __init__(self, plan: Plan, scenario: Scenario, events: EventLog) -> None:
+    def __init__(self, plan: Plan, scenario: Scenario) -> None:
         self._plan = plan
         self._scenario = scenario
-        self._events = events
-        self._records: SimpleQueue[Event | None] = events.subscribe(
-            "solve", "queue_set", "assignment", "link_change"
-        )
         self._links = {u.relay: (float(u.rate_bps), u.delay_s) for u in plan.uplinks}
         self._flow_bps: dict[tuple[str, str], float] = {}
         self._changed: list[dict[str, Any]] = []
-        self._thread = threading.Thread(target=self._follow, name="leaf queues", daemon=True)
-
-    def __enter__(self) -> LeafQueues:
-        if self._scenario.queue_discipline == "codel":
-            self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._records.put(None)
-        if self._thread.ident is not None:
-            self._thread.join(COMMAND_TIMEOUT_S)
 
     def take(self, record: Event) -> dict[tuple[str, int], CoDel]:
         """Note what the controller says; returns what to set on which queue of which port now."""
@@ -75,11 +58,6 @@ class LeafQueues:
                 return {(q["port"], q["queue_id"]): self._leaf(q) for q in changed}
         return {}
 
-    def _follow(self) -> None:
-        while (record := self._records.get()) is not None:
-            if leaves := self.take(record):
-                self._apply(leaves)
-
     def _leaf(self, queue: dict[str, Any]) -> CoDel:
         name = queue["port"]
         uplink = next(u for u in self._plan.uplinks if name in (u.relay_port, u.shore_port))
@@ -95,6 +73,42 @@ class LeafQueues:
             kappa=self._scenario.kappa,
             buffer_packets=port.buffer_packets or 1000,
         )
+
+
+class LeafQueues:
+    """Follows the controller's records of a run and sets queue disciplines; a context manager.
+
+    Parameters
+    ----------
+    plan, scenario
+        The network, and the delay model that the controller solves with.
+    events
+        Where the controller's records arrive, and what was set is written.
+    """
+
+    def __init__(self, plan: Plan, scenario: Scenario, events: EventLog) -> None:
+        self._wanted = scenario.queue_discipline == "codel"
+        self._disciplines = Disciplines(plan, scenario)
+        self._events = events
+        self._records: SimpleQueue[Event | None] = events.subscribe(
+            "solve", "queue_set", "assignment", "link_change"
+        )
+        self._thread = threading.Thread(target=self._follow, name="leaf queues", daemon=True)
+
+    def __enter__(self) -> LeafQueues:
+        if self._wanted:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._records.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(COMMAND_TIMEOUT_S)
+
+    def _follow(self) -> None:
+        while (record := self._records.get()) is not None:
+            if leaves := self._disciplines.take(record):
+                self._apply(leaves)
 
     def _apply(self, leaves: dict[tuple[str, int], CoDel]) -> None:
         gone: frozenset[int] = frozenset()

@@ -6,15 +6,16 @@ from tactical.host import doctor
 from tactical.host.hermetic import HermeticMachine
 from tactical.host.machine import HostError, Machine
 from tactical.host.native import NativeMachine
+from tactical.host.simulated import SimulatedMachine
 from tactical.host.virtual import VirtualMachine
 
-BACKENDS = ("auto", "native", "vm")
+BACKENDS = ("auto", "native", "vm", "sim")
 
 TIMES = ("auto", "real", "virtual")
 
 
 def choose(backend: str = "auto", time: str = "auto") -> Machine:
-    """The machine for a backend: `auto` takes `native` where it works, else `vm`.
+    """The machine for a backend: `auto` takes `native` where it works, else `vm`, never `sim`.
 
     Parameters
     ----------
@@ -34,6 +35,12 @@ def choose(backend: str = "auto", time: str = "auto") -> Machine:
         raise HostError(f"backend is one of {', '.join(BACKENDS)}, not {backend!r}")
     if time not in TIMES:
         raise HostError(f"time is one of {', '.join(TIMES)}, not {time!r}")
+    if backend == "sim":
+        if time != "auto":
+            raise HostError(
+                f"a simulation has a clock of its own: --backend sim without --time {time}"
+            )
+        return SimulatedMachine()
     if backend == "native" and time == "virtual":
         raise HostError("virtual time needs a virtual machine: --backend vm")
     problems: dict[str, list[str]] = {}

@@ -2,7 +2,8 @@
 
 Each drill makes one short run of direct-move, breaks something, and looks at what is left: the exit
 status, how long it took, what was said, which captures can be read, and whether anything stays
-behind (processes, temporary directories). Prints a table. A drill takes about a minute.
+behind (processes, temporary directories). Prints a table, and what is not as it should be. A drill
+takes about a minute.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +31,11 @@ PROCESSES = (
     *("tactical.controller", "ovs-vswitchd", "ovsdb-server", "hostapd", "iperf3", "dumpcap"),
 )
 INTERRUPTED_AT = ("boot", "configured", "running", "collecting", "analysis")
+DRAWN = 10
+"""Drills that interrupt a run at a drawn moment."""
+PROCESSOR_S = 80.0
+"""Of a whole run; a clock for drawn moments that stops while the machine does other work."""
+INTERRUPTED_WITHIN_S = 60.0
 LIMIT_S = 900.0
 
 
@@ -41,6 +49,7 @@ class Outcome:
     state: str = ""
     packets: int = 0
     left: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
     said: str = ""
 
 
@@ -56,8 +65,14 @@ class Run:
             argv = ["unshare", "--mount", "sh", "-c", f"{before}; exec {shlex.join(argv)}"]
         self.runs_dir = runs_dir
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by `end`
+        self._temporary = Path(tempfile.mkdtemp(prefix="drill-temporary-"))
         self.began_s = time.monotonic()
-        self.process = subprocess.Popen(argv, stdout=self._log, stderr=self._log)
+        self.process = subprocess.Popen(
+            argv,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, "TMPDIR": str(self._temporary)},
+        )
 
     def directory(self) -> Path | None:
         """The run's directory, once there is one."""
@@ -79,6 +94,22 @@ class Run:
                     return
             time.sleep(0.05)
 
+    def wait_for_processor_time(self, used_s: float) -> None:
+        """Return when the run has used so much of processors, or is over."""
+        while self.process.poll() is None and self._processor_s() < used_s:
+            time.sleep(0.05)
+
+    def _processor_s(self) -> float:
+        ticks = 0
+        for pid in (self.process.pid, *descendants(self.process.pid)):
+            try:
+                stat = Path(f"/proc/{pid}/stat").read_text()
+            except OSError:
+                continue
+            # utime, stime, and those of children that have ended; see proc(5).
+            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def qemu(self) -> int:
         """Process id of the guest."""
         for pid in descendants(self.process.pid):
@@ -95,6 +126,8 @@ class Run:
         told = [line for line in lines if line.startswith("tactical:")]
         outcome.said = (told or lines or [""])[-1]
         self._log.close()
+        outcome.left += [path.name for path in self._temporary.iterdir()]
+        shutil.rmtree(self._temporary)
         return outcome
 
 
@@ -105,7 +138,8 @@ def examine(run: Run, outcome: Outcome) -> Outcome:
         for line in (directory / "events.jsonl").read_text().splitlines():
             event = json.loads(line)
             if event["kind"] == "state":
-                outcome.state = event["data"]["state"]
+                state, reason = event["data"]["state"], event["data"].get("reason")
+                outcome.state = f"{state}: {reason}" if reason == "interrupted" else state
         for capture in directory.glob("captures/*.pcapng*"):
             outcome.packets += len(read(capture).packets)
         outcome.left += [path.name for path in directory.glob("*.img")]
@@ -141,6 +175,7 @@ def killed_command(runs_dir: Path) -> Outcome:
     time.sleep(10.0)
     run.process.kill()
     outcome = run.end(Outcome("kill -9 tactical, then `tactical report`"))
+    outcome.left.clear()  # temporary files, which the next start of a virtual machine removes
     return _reported(run, outcome)
 
 
@@ -157,15 +192,51 @@ def _reported(run: Run, outcome: Outcome) -> Outcome:
 
 
 def interrupted(state: str, runs_dir: Path) -> Outcome:
-    """Ctrl-C, or any other signal that asks for an end."""
+    """Ctrl-C in a state of the run."""
     run = Run(runs_dir)
     run.wait_for(state)
+    return _interrupted(run, Outcome(f"Ctrl-C: {state}"))
+
+
+def interrupted_anywhere(seed: int, runs_dir: Path) -> Outcome:
+    """Ctrl-C at a drawn moment; every other time a second one soon after it."""
+    draw = random.Random(seed)
+    used_s, later_s = draw.uniform(1.0, PROCESSOR_S), draw.uniform(0.0, 5.0)
+    name = f"Ctrl-C after {used_s:.0f} s of a processor"
+    run = Run(runs_dir)
+    run.wait_for_processor_time(used_s)
+    if seed % 2 == 0:
+        return _interrupted(run, Outcome(name))
+    return _interrupted(run, Outcome(f"{name}, and {later_s:.1f} s later"), later_s)
+
+
+def _interrupted(run: Run, outcome: Outcome, later_s: float | None = None) -> Outcome:
     asked_s = time.monotonic()
-    # Not SIGINT, which a shell makes its background commands ignore; the two do the same.
-    run.process.send_signal(signal.SIGTERM)
-    outcome = run.end(Outcome(f"Ctrl-C: {state}"))
+    run.process.send_signal(signal.SIGINT)
+    if later_s is not None:
+        try:
+            run.process.wait(later_s)
+        except subprocess.TimeoutExpired:
+            run.process.send_signal(signal.SIGINT)
+    run.end(outcome)
     outcome.took_s = time.monotonic() - asked_s
-    return examine(run, outcome)
+    examine(run, outcome)
+    if outcome.took_s > INTERRUPTED_WITHIN_S:
+        outcome.wrong.append("took long to end")
+    if outcome.status != 128 + signal.SIGINT:
+        outcome.wrong.append("status")
+    directory = run.directory()
+    if directory is None:  # interrupted before there was anything
+        return outcome
+    if outcome.state not in ("done", "failed: interrupted"):
+        outcome.wrong.append("state")
+    if '"state": "running"' in (directory / "events.jsonl").read_text() and not outcome.packets:
+        outcome.wrong.append("captures not kept")
+    if any(read(capture).damaged for capture in directory.glob("captures/*.pcapng*")):
+        outcome.wrong.append("captures damaged")
+    if not (directory / "result.json").exists() and "tactical report" not in outcome.said:
+        outcome.wrong.append("not analysed")
+    return outcome
 
 
 def without(name: str, before: str, runs_dir: Path) -> Outcome:
@@ -224,6 +295,7 @@ DRILLS: dict[str, Callable[[Path], Outcome]] = {
     "kill-guest": killed_guest,
     "kill-tactical": killed_command,
     **{f"stop-{state}": (lambda d, s=state: interrupted(s, d)) for state in INTERRUPTED_AT},
+    **{f"stop-drawn-{n}": (lambda d, n=n: interrupted_anywhere(n, d)) for n in range(DRAWN)},
     "full-at-start": full_at_start,
     "full-at-end": full_at_end,
     **{
@@ -239,21 +311,23 @@ DRILLS: dict[str, Callable[[Path], Outcome]] = {
 
 
 def main(arguments: list[str]) -> int:
-    """Make the drills and print the table; 1 if one left something behind."""
+    """Make the drills and print the table; 1 if one left something behind or went wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.drills", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(DRILLS)}")
     chosen = parser.parse_args(arguments).names or list(DRILLS)
     if unknown := [name for name in chosen if name not in DRILLS]:
         parser.error(f"there is no drill {', '.join(unknown)}")
+    # A shell makes its background commands ignore Ctrl-C, and a command hands that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     clean = True
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="drill-") as folder:
             outcome = DRILLS[name](Path(folder))
-        clean = clean and not outcome.left
-        left = ", ".join(outcome.left) or "nothing"
+        clean = clean and not outcome.left and not outcome.wrong
+        left, wrong = (", ".join(each) or "nothing" for each in (outcome.left, outcome.wrong))
         print(
             f"| {outcome.name} | {outcome.status} | {outcome.took_s:.0f} s | {outcome.state} | "
-            f"{outcome.packets} | {left} | {outcome.said} |",
+            f"{outcome.packets} | {left} | {wrong} | {outcome.said} |",
             flush=True,
         )
     return 0 if clean else 1

@@ -22,6 +22,7 @@ from .commands import (
 )
 from .events import EventLog
 from .network import Network
+from .plan import Transfer
 
 DRAIN_LIMIT_S = 20.0
 """Longest wait for data that are queued at the end.
@@ -36,6 +37,9 @@ CONTROL_BYTES = 1000
 """Control connections have less than this waiting; data connections have a segment or more."""
 STARTED_PACKETS = 100
 """A user's data connection exists for certain when the host has received this many packets."""
+STARTED_SHARE = 0.5
+"""Or this share of what a slow transfer should have sent by then."""
+_SEGMENT_BYTES = 1400
 
 
 class Ending:
@@ -56,7 +60,7 @@ class Ending:
         halfway_s = max((t.start_s + t.duration_s / 2 for t in transfers), default=0.0)
         if self._held or self._events.now_s < halfway_s:
             return
-        if self._received() >= STARTED_PACKETS * len(transfers):
+        if self._received() >= sum(map(started_packets, transfers)):
             self._hold()
 
     def drain(self) -> None:
@@ -101,6 +105,12 @@ class Ending:
             waiting_bytes(self._network.run(unacknowledged_command(node))) >= CONTROL_BYTES
             for node in senders
         )
+
+
+def started_packets(transfer: Transfer) -> float:
+    """Packets at the host in the middle of a transfer that tell that it has begun to send."""
+    bits = transfer.rate_bps * transfer.connections * transfer.duration_s / 2
+    return min(STARTED_PACKETS, STARTED_SHARE * bits / (8 * _SEGMENT_BYTES))
 
 
 def waiting_bytes(sockets: str) -> int:

@@ -407,17 +407,6 @@ def release_commands(plan: Plan) -> list[Command]:
     return [Command(("tc", "qdisc", "delete", "dev", name, "ingress"), plan.host.node)]
 
 
-def received_packets_command(plan: Plan) -> Command:
-    """Print how many packets the host has received."""
-    counter = f"/sys/class/net/{plan.host.name}/statistics/rx_packets"
-    return Command(("cat", counter), plan.host.node)
-
-
-def unacknowledged_command(node: str) -> Command:
-    """List a node's open TCP connections, with what is not acknowledged (ss(8))."""
-    return Command(("ss", "-tnH", "state", "established"), node)
-
-
 def _neighbour(interface: HostInterface, address: str, mac: str) -> Command:
     where = (address, "lladdr", mac, "dev", interface.name, "nud", "permanent")
     return Command(("ip", "neighbour", "replace", *where), interface.node)

@@ -13,13 +13,10 @@ what is still on the way then is lost to the transfer.
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
-from .commands import (
-    hold_commands,
-    received_packets_command,
-    release_commands,
-    unacknowledged_command,
-)
+from .commands import hold_commands, release_commands
+from .counters import interface_counters
 from .events import EventLog
 from .network import Network
 from .plan import Transfer
@@ -31,8 +28,9 @@ iperf3's server gives up 40 s after the nominal end, and TCP repeats the held me
 steps (the one after 20 s comes about 22 s after the first).
 """
 POLL_S = 1.0
-IDLE_PACKETS_PER_S = 10.0
-"""The host receives less than this when no data come; repeated control messages remain."""
+IDLE_PACKETS_PER_S = 5.0
+"""The host receives less than this of a transfer whose data are there; repeated control messages
+remain."""
 CONTROL_BYTES = 1000
 """Control connections have less than this waiting; data connections have a segment or more."""
 STARTED_PACKETS = 100
@@ -40,6 +38,7 @@ STARTED_PACKETS = 100
 STARTED_SHARE = 0.5
 """Or this share of what a slow transfer should have sent by then."""
 _SEGMENT_BYTES = 1400
+_ESTABLISHED = "01"
 
 
 class Ending:
@@ -73,13 +72,14 @@ class Ending:
                 message="the end of the traffic could not be prepared in time: "
                 "transfers may be cut off",
             )
+        idle_packets_per_s = IDLE_PACKETS_PER_S * max(2, len(self._network.plan.transfers))
         limit_s = self._events.now_s + DRAIN_LIMIT_S
         drained = 0
         before, before_s = self._received(), self._events.now_s
         while drained < 2 and self._events.now_s < limit_s:
             time.sleep(POLL_S)
             now, now_s = self._received(), self._events.now_s
-            idle = now - before < IDLE_PACKETS_PER_S * (now_s - before_s)
+            idle = now - before < idle_packets_per_s * (now_s - before_s)
             drained = drained + 1 if idle and not self._unacknowledged() else 0
             before, before_s = now, now_s
         if drained < 2:
@@ -95,16 +95,23 @@ class Ending:
         self._held = True
 
     def _received(self) -> int:
-        return int(self._network.run(received_packets_command(self._network.plan)))
+        """Packets that have reached the host."""
+        host = self._network.plan.host
+        return interface_counters(self._read(host.node, "dev"))[host.name]["rx_packets"]
 
     def _unacknowledged(self) -> bool:
         """Whether anybody who sends has data that are not acknowledged."""
         plan = self._network.plan
         senders = (*plan.stations, plan.host.node) if plan.downwards else tuple(plan.stations)
         return any(
-            waiting_bytes(self._network.run(unacknowledged_command(node))) >= CONTROL_BYTES
+            waiting_bytes(self._read(node, family)) >= CONTROL_BYTES
             for node in senders
+            for family in ("tcp", "tcp6")
         )
+
+    def _read(self, node: str, table: str) -> str:
+        """What the kernel tells of a node's network; a command in each of fifty takes a minute."""
+        return Path(f"/proc/{self._network.pid(node)}/net/{table}").read_text()
 
 
 def started_packets(transfer: Transfer) -> float:
@@ -114,5 +121,13 @@ def started_packets(transfer: Transfer) -> float:
 
 
 def waiting_bytes(sockets: str) -> int:
-    """The largest Send-Q in what ``ss -tnH state established`` prints (its second column)."""
-    return max((int(line.split()[1]) for line in sockets.splitlines()), default=0)
+    """The most that an established connection has not been acknowledged.
+
+    Parameters
+    ----------
+    sockets
+        What /proc/net/tcp or tcp6 holds; state and queues are its columns 4 and 5 (proc(5)).
+    """
+    rows = (line.split() for line in sockets.splitlines()[1:])
+    queues = (row[4].partition(":")[0] for row in rows if row[3] == _ESTABLISHED)
+    return max((int(queue, 16) for queue in queues), default=0)

@@ -199,7 +199,7 @@ def rows(results: Sequence[RunResult]) -> list[Row]:
         of_user("packet delay, p95", "ms", lambda user: milliseconds(user.p95_packet_delay_s))
         of_user("throughput variation", "", lambda user: ratio(user.throughput_cov))
         of_user("data captured", "bytes", lambda user: whole(user.data_bytes))
-        of_user("sent, says iperf3", "bytes", lambda user: whole(user.iperf_bytes))
+        of_user("sent, says the sender", "bytes", lambda user: whole(user.iperf_bytes))
         of_user("transfer", "", _transfer)
         for via in dict.fromkeys(
             share.via for run in results if name in run.users for share in run.users[name].subflows

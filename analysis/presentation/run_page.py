@@ -554,13 +554,13 @@ def _quality(result: RunResult) -> str:
             why = f" ({escaped(user.incomplete)})" if user.incomplete else ""
             checks.append(
                 f"<li>{escaped(name)}: {said}{why}; {whole(user.data_bytes)} data bytes captured, "
-                f"{whole(user.iperf_bytes)} sent, says iperf3</li>"
+                f"{whole(user.iperf_bytes)} sent, says the sender</li>"
             )
         else:
             state = ("ok", "agree") if user.bytes_agree else ("bad", "do not agree")
             checks.append(
                 f"<li>{escaped(name)}: {whole(user.data_bytes)} data bytes captured and "
-                f"{whole(user.iperf_bytes)} + 37 sent by iperf3 "
+                f"{whole(user.iperf_bytes)} + 37 sent, says the sender, "
                 f'<span class="{state[0]}">{state[1]}</span></li>'
             )
     parts.append(f'<ul class="plain">{"".join(checks)}</ul>' if checks else "")

@@ -8,13 +8,14 @@ milliseconds.
 """
 
 from simulation.transfers.connection import Receiver, Sender, Transfer
-from simulation.transfers.links import CoDel, Medium, Port
+from simulation.transfers.links import CoDel, Counted, Medium, Port
 from simulation.transfers.loop import Loop
 from simulation.transfers.packet import Packet
 from simulation.transfers.subflow import Subflow
 
 __all__ = [
     "CoDel",
+    "Counted",
     "Loop",
     "Medium",
     "Packet",

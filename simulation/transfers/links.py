@@ -38,6 +38,14 @@ class CoDel(NamedTuple):
     limit_packets: int
 
 
+class Counted(NamedTuple):
+    """Packets and bytes that have left, and packets that were dropped."""
+
+    packets: int
+    bytes: int
+    dropped: int
+
+
 class _Queue:
     """Packets that wait, with what the queue owes: moments at which it may send again."""
 
@@ -51,9 +59,18 @@ class _Queue:
         self._next_drop_s = 0.0
         self._dropping = False
         self._drops = self._drops_before = 0
+        self.counted = Counted(0, 0, 0)
 
-    def charge(self, bits: float, now_s: float) -> None:
-        """Owe for a packet."""
+    def lose(self, packets: int) -> None:
+        """Count packets that were dropped."""
+        counted = self.counted
+        self.counted = counted._replace(dropped=counted.dropped + packets)
+
+    def charge(self, octets: int, now_s: float) -> None:
+        """Owe for a packet, and count it."""
+        packets, before, dropped = self.counted
+        self.counted = Counted(packets + 1, before + octets, dropped)
+        bits = 8.0 * octets
         rate = self.guaranteed_bps
         self.guaranteed_s = max(self.guaranteed_s, now_s - BURST_BITS / rate) + bits / rate
         rate = self.most_bps
@@ -119,8 +136,7 @@ class Port:
 
     Attributes
     ----------
-    sent_packets, sent_bytes, dropped_packets : int
-        What has left and what has not.
+    rate_bps : float
     """
 
     def __init__(
@@ -138,7 +154,7 @@ class Port:
         self._wake_s = math.inf
         self._owes_until_s = -math.inf
         self.rate_bps = rate_bps
-        self.sent_packets = self.sent_bytes = self.dropped_packets = 0
+        self._gone = Counted(0, 0, 0)
 
     def set_rate(self, rate_bps: float) -> None:
         """Send at another rate from now on; queues keep theirs."""
@@ -163,7 +179,19 @@ class Port:
     def drop_queue(self, key: Hashable) -> None:
         """Remove a queue; what waits in it is lost."""
         if (queue := self._queues.pop(key, None)) is not None:
-            self.dropped_packets += len(queue.waiting)
+            packets, octets, dropped = queue.counted
+            self._gone = _sum(self._gone, Counted(packets, octets, dropped + len(queue.waiting)))
+
+    @property
+    def counted(self) -> Counted:
+        """What has passed, in all queues that there are or were."""
+        queues = [self._rest, *self._queues.values()]
+        return _sum(self._gone, *(queue.counted for queue in queues))
+
+    @property
+    def counted_by_queue(self) -> dict[Hashable, Counted]:
+        """What has passed each queue that was set."""
+        return {key: queue.counted for key, queue in self._queues.items()}
 
     @property
     def waiting(self) -> dict[Hashable, int]:
@@ -176,7 +204,7 @@ class Port:
         """Queue a packet, or drop it where the queue is full."""
         queue = self._queues.get(key, self._rest)
         if len(queue.waiting) >= queue.limit_packets:
-            self.dropped_packets += 1
+            queue.lose(1)
             return
         queue.waiting.append((self._loop.now_s, packet))
         self._serve()
@@ -202,16 +230,15 @@ class Port:
             if chosen is None:
                 break
             packet, dropped = chosen.take(now_s)
-            self.dropped_packets += dropped
+            if dropped:
+                chosen.lose(dropped)
             if packet is None:
                 continue
             bits = 8.0 * packet.size_bytes
-            chosen.charge(bits, now_s)
+            chosen.charge(packet.size_bytes, now_s)
             self._owes_until_s = (
                 max(self._owes_until_s, now_s - BURST_BITS / self.rate_bps) + bits / self.rate_bps
             )
-            self.sent_packets += 1
-            self.sent_bytes += packet.size_bytes
             self._deliver(packet)
         if ready_s < math.inf and not now_s < self._wake_s <= ready_s:
             self._wake_s = ready_s
@@ -221,6 +248,10 @@ class Port:
         if due_s == self._wake_s:
             self._wake_s = math.inf
             self._serve()
+
+
+def _sum(*counted: Counted) -> Counted:
+    return Counted(*(sum(column) for column in zip(*counted, strict=True)))
 
 
 class Medium:

@@ -122,11 +122,8 @@ class StreamSender:
         """Send nothing any more; returns the data that may not have arrived."""
         self._timer.cancel()
         self._reordering.cancel()
-        left = [
-            (segment.data_sequence, segment.end - segment.sequence)
-            for segment in self.segments
-            if not segment.sacked
-        ]
+        # What is beyond a gap has arrived and is not passed on.
+        left = [(each.data_sequence, each.end - each.sequence) for each in self.segments]
         left += self.pending
         self.segments.clear()
         self.pending.clear()

@@ -112,12 +112,13 @@ class Subflow:
         self._send(packet)
 
     def arrive(self, packet: Packet) -> None:
-        """Take a packet that the network brought."""
-        if self.state == "closed":
-            return
+        """Take a packet that the network brought.
+
+        The end that receives does not know yet when the other has given the subflow up.
+        """
         if packet.forward:
             self._at_receiver(packet)
-        else:
+        elif self.state != "closed":
             self._at_sender(packet)
 
     def _at_receiver(self, packet: Packet) -> None:

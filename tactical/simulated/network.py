@@ -7,7 +7,6 @@ bottleneck: they take no time.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
@@ -184,12 +183,3 @@ class SimulatedNetwork:
         frame += bytes(min(packet.length, max(0, kept - len(frame))))
         time_ns = int((EPOCH_S + self._loop.now_s) * 1e6) * 1000
         self.captures[point].write(time_ns, frame, packet.size_bytes)
-
-
-def counters(port: Port) -> Mapping[str, int]:
-    """What a port has sent and dropped, under the names of OpenFlow's counters."""
-    return {
-        "tx_bytes": port.sent_bytes,
-        "tx_packets": port.sent_packets,
-        "tx_dropped": port.dropped_packets,
-    }

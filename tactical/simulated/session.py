@@ -25,7 +25,7 @@ from ..emulation.movement import REPORTED_FROM_S
 from ..emulation.plan import HostInterface, Plan, make_plan
 from .control import SimulatedController
 from .log import EPOCH_S, SimulatedLog
-from .network import SimulatedNetwork, counters
+from .network import SimulatedNetwork
 
 HEARD_S, ASSOCIATED_S, LEFT_S = 0.065, 0.105, 0.05
 """From the beginning of an association until the access point tells of it, until the station can
@@ -289,13 +289,27 @@ class _Run:
             self._log.write("position", node.name, east_m=east, north_m=north, up_m=up)
         for switch in self._plan.switches:
             for port in switch.ports:
-                if (simulated := self._network.ports.get(port.name)) is not None:
-                    self._log.sample(
-                        switch.name, kind="port", port=port.name, duration_s=now_s,
-                        rx_bytes=0, rx_packets=0, **counters(simulated),
-                    )  # fmt: skip
+                if port.name in self._network.ports:
+                    self._count(switch.name, port.name)
         if now_s + 1.0 <= self._plan.duration_s:
             self._loop.at(round(now_s) + 1.0, self._positions)
+
+    def _count(self, datapath: str, name: str) -> None:
+        """Write the counters of a port and its queues, under OpenFlow's names."""
+        port, age_s = self._network.ports[name], self._loop.now_s
+        packets, octets, dropped = port.counted
+        self._log.sample(
+            datapath, kind="port", port=name, duration_s=age_s,
+            tx_bytes=octets, tx_packets=packets, tx_dropped=dropped, rx_bytes=0, rx_packets=0,
+        )  # fmt: skip
+        by_queue = port.counted_by_queue
+        for (there, number), key in self._queue_keys.items():
+            if there == name and key in by_queue:
+                packets, octets, dropped = by_queue[key]
+                self._log.sample(
+                    datapath, kind="queue", port=name, queue_id=number, duration_s=age_s,
+                    tx_bytes=octets, tx_packets=packets, tx_errors=dropped,
+                )  # fmt: skip
 
     # -- links that change ---------------------------------------------------------------
 

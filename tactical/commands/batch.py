@@ -19,6 +19,7 @@ from tactical.experiment import Request, execute
 from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
 from tactical.host.machine import HostError
+from tactical.host.simulated import SimulatedMachine
 from tactical.outcome import FAILED
 from tactical.recognition import BATCH, mismatch
 from tactical.runs import add_time_argument, check_writable, make, runs_directory
@@ -159,7 +160,7 @@ def _make_missing(options: argparse.Namespace, batch: batches.Batch) -> int:
         parent = runs_directory(options.runs_dir, name)
         machine.check([parent])
         check_writable(options.runs_dir, parent)
-    if options.workers > 1 and not machine.virtual_time:
+    if options.workers > 1 and not (machine.virtual_time or machine.name == SimulatedMachine.name):
         raise Refused(
             f"--workers {options.workers}: runs in real time on one machine disturb each other; "
             "use --time virtual, or a cluster of machines"

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from tactical.host.choice import BACKENDS, choose
+from tactical.host.choice import EMULATING, choose
 from tactical.outcome import FAILED
 from tactical.progress import stages
 from tactical.runs import add_time_argument
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.add_argument(
         "--backend",
-        choices=BACKENDS,
+        choices=EMULATING,
         default="auto",
         help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
         "it works (default)",

@@ -9,6 +9,7 @@ import scenarios
 from tactical.emulation.adapters import MININET, MININET_WIFI, NETWORKS, problem
 from tactical.faults import Refused
 from tactical.host.choice import BACKENDS, choose
+from tactical.host.simulated import SimulatedMachine
 from tactical.judging import judge
 from tactical.runs import add_time_argument, check_writable, make, runs_directory
 from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
@@ -28,6 +29,7 @@ run, `tactical preview SCENARIO` what will happen.
 
 examples:
   tactical run direct-move
+  tactical run direct-move --backend sim
   tactical run direct-move --protocol mptcp --set traffic.congestion_control=bbr
   tactical run direct-move --set uav.rate_bps=2e6 --set duration_s=200 --backend vm
   tactical run direct-move --config RUN/run.toml --seed 7 --protocol fdm --json > results.json
@@ -49,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=BACKENDS,
         default="auto",
         help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
-        "it works (default)",
+        "it works (default); sim: no kernel and no root, packets are simulated in seconds "
+        "(docs/simulation.md)",
     )
     add_time_argument(parser)
     parser.add_argument(
@@ -120,6 +123,8 @@ def run(options: argparse.Namespace) -> int:
         )
         for protocol in protocols
     ]
+    if options.dry_run and machine.name == SimulatedMachine.name:
+        raise Refused("--dry-run shows what needs root, and --backend sim needs it for nothing")
     if options.dry_run:
         commands = dry_run(requests)
         if options.json:

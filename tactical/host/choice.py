@@ -9,7 +9,9 @@ from tactical.host.native import NativeMachine
 from tactical.host.simulated import SimulatedMachine
 from tactical.host.virtual import VirtualMachine
 
-BACKENDS = ("auto", "native", "vm", "sim")
+EMULATING = ("auto", "native", "vm")
+
+BACKENDS = (*EMULATING, "sim")
 
 TIMES = ("auto", "real", "virtual")
 

@@ -161,12 +161,13 @@ def examine() -> Report:
 
 def render(report: Report) -> str:
     """The report for people."""
-    lines = ["Ways to run an emulated network:"]
+    lines = ["Ways to run a network:"]
     for backend in report.backends:
         mark = "yes" if not backend.problems else "no "
         chosen = "  <- `--backend auto`" if backend.name == report.chosen else ""
         lines.append(f"  {mark}  {backend.name:<7} {backend.detail}{chosen}")
         lines += [f"                - {problem}" for problem in backend.problems]
+    lines.append("  yes  sim     packets are simulated, without a kernel and without root")
     lines.append(f"KVM: {'works' if report.kvm.works else 'not used'} ({report.kvm.reason})")
     lines.append("Kernels for the virtual machine:")
     for kernel in report.kernels:

@@ -75,7 +75,7 @@ def test_virtual_time_needs_an_emulated_processor(report):
 
 
 def test_an_unknown_backend_is_refused():
-    with pytest.raises(HostError, match="one of auto, native, vm, not 'cloud'"):
+    with pytest.raises(HostError, match="one of auto, native, vm, sim, not 'cloud'"):
         choose("cloud")
 
 

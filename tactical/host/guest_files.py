@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from tactical.host import kernels, packages
+from tactical.host import kernels, memory_disk, packages
 from tactical.host.environment import PACKAGES, package_root
 from tactical.host.process import run
 
@@ -100,7 +100,8 @@ def state(kernel: str) -> str:
     """A digest that changes whenever what `collect` finds may have changed; quickly found."""
     digest = hashlib.sha256(f"{kernel} {sys.executable} {sys.version}".encode())
     # By content, so that two checkouts of the same have one image.
-    for path in (Path(__file__), packages.list_path(), package_root() / "pyproject.toml"):
+    makers = (Path(__file__), Path(memory_disk.__file__))
+    for path in (*makers, packages.list_path(), package_root() / "pyproject.toml"):
         if path.exists():
             digest.update(path.read_bytes())
     witnesses = [

@@ -313,7 +313,8 @@ def _system_image(kernel: str) -> Path:
             (root / name).mkdir(parents=True, exist_ok=True)
         fresh = home / f".{image.name}.{os.getpid()}"
         try:
-            memory_disk.make(fresh, memory_disk.aligned(1.1 * size + _SYSTEM_ROOM_BYTES), root)
+            room = memory_disk.aligned(1.1 * size + _SYSTEM_ROOM_BYTES)
+            memory_disk.make(fresh, room, root, dated=True)
             fresh.replace(image)
         finally:
             fresh.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,8 +32,12 @@ def aligned(size_bytes: float) -> int:
     return -int(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
-def make(image: Path, size_bytes: int, content: Path) -> None:
+def make(image: Path, size_bytes: int, content: Path, *, dated: bool = False) -> None:
     """Make an image that contains what is in a directory.
+
+    Its files were all made and modified at :data:`MOMENT_S`. With `dated` they keep the time of
+    their last modification, by which Python knows whether compiled code is of its source: without
+    it every process of a guest compiles all that it imports.
 
     Raises
     ------
@@ -44,14 +48,24 @@ def make(image: Path, size_bytes: int, content: Path) -> None:
     """
     with image.open("wb") as file:
         file.truncate(size_bytes)
+    if dated:
+        _date_directories(content)
     options = f"hash_seed={_IDENTITY},lazy_itable_init=0,nodiscard,root_owner=0:0"
     argv = ["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-O", "^has_journal"]
     argv += ["-O", "^metadata_csum,^64bit", "-U", _IDENTITY, "-E", options]
     run((*argv, "-d", str(content), str(image)), timeout_s=_LIMIT_S, environment=_FIXED)
-    _forget_times(image)
+    _forget_times(image, ("atime", "ctime") if dated else ("atime", "ctime", "mtime"))
 
 
-def _forget_times(image: Path) -> None:
+def _date_directories(content: Path) -> None:
+    """Give directories and links, which are made anew for an image, the time that all have."""
+    for parent, directories, files in os.walk(content, topdown=False):
+        for path in (Path(parent, name) for name in (*directories, *files)):
+            if path.is_symlink() or path.is_dir():
+                os.utime(path, (MOMENT_S, MOMENT_S), follow_symlinks=False)
+
+
+def _forget_times(image: Path, times: Collection[str]) -> None:
     """Give all files the same times.
 
     mke2fs copies those of the content, and hard links have new ones whenever they are made.
@@ -61,7 +75,7 @@ def _forget_times(image: Path) -> None:
     used = int(heading["Inode count"]) - int(heading["Free inodes"])
     with tempfile.NamedTemporaryFile("w", prefix="tactical-times-") as requests:
         for inode in range(1, used + 1):
-            for time in ("atime", "ctime", "mtime"):
+            for time in times:
                 print(f"set_inode_field <{inode}> {time} @{MOMENT_S}", file=requests)
         requests.flush()
         argv = ("debugfs", "-w", "-f", requests.name, str(image))

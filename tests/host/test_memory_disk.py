@@ -1,7 +1,11 @@
 """Images of a guest's memory, made and read by the real e2fsprogs."""
 
 import os
+import py_compile
+import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -50,15 +54,33 @@ def test_files_that_are_there_already_are_not_overwritten(tmp_path, content):
     assert (home / "logs" / "two words").exists()
 
 
-def test_the_same_content_makes_the_same_image_whenever_it_was_written(tmp_path, content):
+@pytest.mark.parametrize("dated", [False, True])
+def test_the_same_content_makes_the_same_image_whenever_it_was_written(tmp_path, content, dated):
     images = [tmp_path / "first", tmp_path / "second"]
     for number, image in enumerate(images):
         for path in content.rglob("*"):
-            os.utime(path, (1e9 + number, 1.1e9 + number))  # and now as the time of this change
-        memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
+            if path.is_dir() or not dated:
+                os.utime(path, (1e9 + number, 1.1e9 + number))  # and now as the time of this change
+        memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content, dated=dated)
     first, second = (image.read_bytes() for image in images)
     # Directory entries keep the order in which this machine's file system lists them.
     assert first == second
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_compiled_code_is_of_its_source_in_an_image_that_keeps_times(tmp_path, dated):
+    source = tmp_path / "content" / "directory" / "module.py"
+    source.parent.mkdir(parents=True)
+    source.write_text("x = 1")
+    os.utime(source, (1e9, 1.1e9))
+    compiled = Path(py_compile.compile(str(source), doraise=True))
+    image = tmp_path / "image"
+    memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, source.parent.parent, dated=dated)
+    request = ("debugfs", "-R", "stat /directory/module.py", str(image))
+    shown = subprocess.run(request, capture_output=True, text=True, check=True).stdout
+    modified_s = int(re.search(r" mtime: 0x([0-9a-f]+)", shown)[1], 16)
+    recorded_s = int.from_bytes(compiled.read_bytes()[8:12], "little")
+    assert (modified_s == recorded_s) == dated
 
 
 def test_content_that_does_not_fit_is_an_error(tmp_path, content):

@@ -10,8 +10,7 @@ from scenarios import LinkState, Scenario, ScenarioError
 from tactical.controller.events import CapacitySet
 from tactical.controller.reports import read_report
 from tactical.emulation import commands
-from tactical.emulation.events import EventLog
-from tactical.emulation.leaf_queues import LeafQueues
+from tactical.emulation.leaf_queues import Disciplines
 from tactical.emulation.plan import make_plan
 from tactical.moment import moment
 
@@ -109,13 +108,12 @@ def test_disciplines_of_queues_follow_the_link(tmp_path: Path) -> None:
     queue = {"port": "satcom-eth3", "queue_id": 2, "min_bps": 1_000_000, "max_bps": 2_000_000}
     state = {"rate_bps": 2e6, "delay_s": 0.4, "time_s": 5.0, "loss": 0.0}
 
-    def interval_s(queues: LeafQueues) -> float:
+    def interval_s(queues: Disciplines) -> float:
         queues.take({"kind": "queue_set", "data": queue})
         (leaf,) = queues.take({"kind": "assignment", "data": {}}).values()
         return leaf.interval_s
 
-    with EventLog(tmp_path) as log:
-        queues = LeafQueues(make_plan(scenario, "fdm"), scenario, log)
-        assert interval_s(queues) == pytest.approx(0.5, abs=0.02)
-        queues.take({"kind": "link_change", "node": "satcom", "data": state})
-        assert interval_s(queues) == pytest.approx(0.8, abs=0.02)
+    queues = Disciplines(make_plan(scenario, "fdm"), scenario)
+    assert interval_s(queues) == pytest.approx(0.5, abs=0.02)
+    queues.take({"kind": "link_change", "node": "satcom", "data": state})
+    assert interval_s(queues) == pytest.approx(0.8, abs=0.02)

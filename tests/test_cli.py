@@ -252,6 +252,38 @@ def test_a_run_that_is_stopped_says_at_once_what_it_waits_for(capfd):
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
+_WHILE_LOADED = """
+class Finder:
+    def find_spec(self, name, path, target=None):
+        if name == "tactical.cli":
+            ask()
+
+sys.meta_path.insert(0, Finder())
+"""
+_WHEN_OVER = "atexit.register(ask)"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("moment", "ended"), [(_WHILE_LOADED, True), (_WHEN_OVER, False)], ids=["loading", "over"]
+)
+def test_a_signal_before_or_after_the_command_needs_no_traceback(number, moment, ended):
+    code = f"""
+import atexit, os, signal, sys
+def ask():
+    os.kill(os.getpid(), {int(number)})
+{moment}
+sys.argv = ["tactical", "--version"]
+signal.signal({int(number)}, signal.SIG_DFL)
+from tactical.__main__ import command
+command()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.returncode == (128 + number if ended else 0)
+    assert (done.stdout == "") == ended
+
+
 def test_signals_that_are_ignored_stay_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:

@@ -53,23 +53,50 @@ def certify(
     """
     lengths = delay.lengths(network, flow)
     shortest = shortest_paths(network, demands, lengths)
-    now = sum(length * f for length, f in zip(lengths, flow, strict=True) if f > 0.0)
-    best = sum(
-        demand.rate_bps * found.length
-        for demand, found in zip(demands, shortest, strict=True)
-        if demand.rate_bps > 0.0
-    )
-    return certificate_of(network, flow, delay, now, best)
+    return certificate_of(network, flow, delay, weighed(demands, flow, lengths, shortest))
+
+
+class Weights(NamedTuple):
+    """Σ length·f of a flow, and the least that any flow for the same demands has."""
+
+    now: float
+    best: float
+
+    @property
+    def excess(self) -> float:
+        """Σ length·(f − v)."""
+        return max(0.0, self.now - self.best)
+
+    @property
+    def relative_gap(self) -> float:
+        """The excess as a part of Σ length·f."""
+        return self.excess / self.now if self.now > 0.0 else 0.0
+
+
+def weighed(
+    demands: Sequence[Demand],
+    flow: Sequence[float],
+    lengths: Sequence[float],
+    shortest: Sequence[Shortest],
+) -> Weights:
+    """Return what a flow weighs at some lengths, and what it would over the shortest paths."""
+    now = best = 0.0
+    for length, f in zip(lengths, flow, strict=True):
+        if f > 0.0:
+            now += length * f
+    for demand, found in zip(demands, shortest, strict=True):
+        if demand[2] > 0.0:
+            best += demand[2] * found[1]
+    return Weights(now, best)
 
 
 def certificate_of(
-    network: Network, flow: Sequence[float], delay: Delay, now: float, best: float
+    network: Network, flow: Sequence[float], delay: Delay, weights: Weights
 ) -> Certificate:
-    """Return the certificate of a flow whose Σ length·f and Σ length·v are known."""
+    """Return the certificate of a flow whose weights at its own lengths are known."""
     objective = delay.objective(network, flow)
     total = delay.total(network, flow) if delay.equilibrium else objective
-    excess = max(0.0, now - best)
-    return Certificate(total, objective, objective - excess, excess / now if now > 0.0 else 0.0)
+    return Certificate(total, objective, objective - weights.excess, weights.relative_gap)
 
 
 def largest_share(

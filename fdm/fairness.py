@@ -56,14 +56,15 @@ def shared(network: Network, demands: Sequence[Demand], routing: Routing) -> Rou
     ends = {end for pair in same_ends for end in pair}  # type: ignore[attr-defined]
     if len(ends) < 3 or len(demands) > _MOST_TWINS:
         return even or routing
-    if (_twins, frozenset(ends)) not in network.known:
-        network.known[_twins, frozenset(ends)] = _twins(network, ends)
-    twins: dict[Hashable, Hashable] = network.known[_twins, frozenset(ends)]
+    key = (_twins, frozenset(ends))
+    if key not in network.known:
+        network.known[key] = _twins(network, ends)
+    twins: dict[Hashable, Hashable] = network.known[key]
     groups: dict[Hashable, list[int]] = {}
     for number, demand in enumerate(demands):
         if routing[number]:
-            key = (twins[demand.origin], twins[demand.destination], demand.rate_bps)
-            groups.setdefault(key, []).append(number)
+            alike = (twins[demand.origin], twins[demand.destination], demand.rate_bps)
+            groups.setdefault(alike, []).append(number)
     for numbers in groups.values():
         if len({(demands[number].origin, demands[number].destination) for number in numbers}) > 1:
             even = even or list(routing)
@@ -123,12 +124,12 @@ def _exchange(
     outer, place = _parallel(network)
 
     def moved(path: Path, demand: Demand) -> Path | None:
-        nodes = [ends[link][0] for link in path]
-        nodes.append(ends[path[-1]][1])
-        nodes[0], nodes[-1] = index[demand.origin], index[demand.destination]
-        if len(set(nodes)) < len(nodes):
+        between = [ends[link][1] for link in path[:-1]]
+        origin, destination = index[demand.origin], index[demand.destination]
+        if origin in between or destination in between:
             return None
         links = list(path)
+        nodes = (origin, *between, destination)
         for at in {0, len(path) - 1}:
             same = outer.get((nodes[at], nodes[at + 1]), ())
             order = place[path[at]]
@@ -137,19 +138,30 @@ def _exchange(
             links[at] = same[order]
         return tuple(links)
 
+    # All are gathered at the ends of the first, and from there go back to everybody's own.
     first, *others = numbers
-    if all(
-        routing[other] == {moved(path, demands[other]): r for path, r in routing[first].items()}
-        for other in others
-    ):
-        return  # even already
-    mean: list[dict[Path, float]] = [{} for _ in numbers]
-    for number in numbers:
+    total = dict(routing[first])
+    even = True
+    for number in others:
+        gathered: dict[Path, float] = {}
         for path, rate in routing[number].items():
-            for taker, paths in zip(numbers, mean, strict=True):
-                there = path if taker == number else moved(path, demands[taker])
-                if there is None:
-                    return
-                paths[there] = paths.get(there, 0.0) + rate / len(numbers)
-    for number, paths in zip(numbers, mean, strict=True):
-        routing[number] = paths
+            there = moved(path, demands[first])
+            if there is None:
+                return
+            gathered[there] = rate
+        even = even and gathered == routing[first]
+        for path, rate in gathered.items():
+            total[path] = total.get(path, 0.0) + rate
+    if even:
+        return
+    means: list[dict[Path, float]] = []
+    for number in numbers:
+        mean: dict[Path, float] = {}
+        for path, rate in total.items():
+            there = path if number == first else moved(path, demands[number])
+            if there is None:
+                return
+            mean[there] = rate / len(numbers)
+        means.append(mean)
+    for number, mean in zip(numbers, means, strict=True):
+        routing[number] = mean

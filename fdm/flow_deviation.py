@@ -22,7 +22,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from fdm.certificate import Certificate, certificate_of, largest_share
+from fdm.certificate import Certificate, certificate_of, largest_share, weighed
 from fdm.delay import POWER, QUEUE, Delay
 from fdm.network import Demand, Network
 from fdm.routing import FITS, Routing, add, all_or_nothing, blend, link_flows, scaled, utilisation
@@ -152,18 +152,16 @@ def phase_2(
     for iteration in range(iterations + 1):
         flow = link_flows(network, routing)
         lengths = delay.lengths(network, flow)
-        target = all_or_nothing(shortest_paths(network, demands, lengths), rates)
-        deviated = link_flows(network, target)
-        now = sum(length * f for length, f in zip(lengths, flow, strict=True) if f > 0.0)
-        best = sum(length * v for length, v in zip(lengths, deviated, strict=True) if v > 0.0)
-        relative_gap = max(0.0, (now - best) / now) if now > 0.0 else 0.0
-        if relative_gap <= gap or iteration == iterations:
+        shortest = shortest_paths(network, demands, lengths)
+        weights = weighed(demands, flow, lengths, shortest)
+        if weights.relative_gap <= gap or iteration == iterations:
             break
-        step = line_search(network, flow, deviated, delay)
+        target = all_or_nothing(shortest, rates)
+        step = line_search(network, flow, link_flows(network, target), delay)
         if step <= 0.0:
             break
         routing = blend(routing, target, step)
-    return Finish(routing, certificate_of(network, flow, delay, now, best), iteration)
+    return Finish(routing, certificate_of(network, flow, delay, weights), iteration)
 
 
 def line_search(

@@ -130,15 +130,20 @@ def queue_rates(
         for path in paths:
             for link in path:
                 crowd[link] += 1
+    more = [room / takers if takers else 0.0 for room, takers in zip(free, crowd, strict=True)]
+    cuts = [
+        room / f if f > room else 1.0
+        for room, f in zip(usable, solution.link_flows_bps, strict=True)
+    ]
 
     rates: dict[QueueKey, QueueRate] = {}
     for demand, flows in enumerate(solution.path_flows):
         for path, rate_bps in flows:
+            takes = path in taking[demand]
             for link in path:
-                cut = min(1.0, usable[link] / solution.link_flows_bps[link])
-                extra = free[link] / crowd[link] if path in taking[demand] else 0.0
-                most = max(1, math.floor(rate_bps + extra))
-                rates[demand, path, link] = QueueRate(min(math.floor(rate_bps * cut), most), most)
+                most = int(rate_bps + more[link]) if takes else int(rate_bps)
+                least = int(rate_bps * cuts[link])
+                rates[demand, path, link] = QueueRate(least, most if most > 1 else 1)
     return rates
 
 

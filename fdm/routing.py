@@ -33,16 +33,16 @@ def all_or_nothing(shortest: Sequence[Shortest], rates: Sequence[float]) -> Rout
 
 def blend(routing: Routing, target: Routing, step: float) -> Routing:
     """Return (1 − step)·routing + step·target."""
-    return add(scaled(routing, 1.0 - step), scaled(target, step))
+    return add(scaled(routing, 1.0 - step), target, step)
 
 
-def add(routing: Routing, more: Routing) -> Routing:
-    """Return the sum of two routings, without paths that carry nothing."""
+def add(routing: Routing, more: Routing, factor: float = 1.0) -> Routing:
+    """Return routing + factor·more, without paths that carry nothing."""
     total: Routing = []
     for paths, others in zip(routing, more, strict=True):
         both = dict(paths)
         for path, rate in others.items():
-            both[path] = both.get(path, 0.0) + rate
+            both[path] = both.get(path, 0.0) + rate * factor
         total.append({path: rate for path, rate in both.items() if rate > 0.0})
     return total
 

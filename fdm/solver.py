@@ -503,6 +503,9 @@ def _carried_over(network: Network, demands: Sequence[Demand], start: Solution) 
 
 
 def _leads(network: Network, path: tuple[int, ...], demand: Demand) -> bool:
+    few = few_paths(network, demand.origin, demand.destination)
+    if few is not None:
+        return path in few
     at = demand.origin
     for number in path:
         if not 0 <= number < len(network.links):

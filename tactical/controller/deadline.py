@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from dataclasses import replace
@@ -14,8 +15,8 @@ from .policy import Policy
 class Deadline:
     """Lets policies decide, each time for at most so long.
 
-    A solve cannot be broken off.  One that is late goes on in its thread; if it ends, and the
-    same question is asked again, its answer is taken.
+    A solve cannot be broken off.  One that is late goes on in the thread that solves; if it ends,
+    and the same question is asked again, its answer is taken.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ class Deadline:
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._late: _Solve | None = None
+        self._asked: queue.SimpleQueue[_Solve] = queue.SimpleQueue()
+        threading.Thread(target=_answer, args=(self._asked,), daemon=True, name="solve").start()
 
     def __call__(self, policy: Policy, situation: Situation) -> Allocation:
         """What `policy` decides.
@@ -42,6 +45,7 @@ class Deadline:
         if late is not None and (late.policy, late.situation) == (policy, situation):
             return late.result()
         solve = _Solve(policy, situation)
+        self._asked.put(solve)
         if not solve.done.wait(self._limit_s):
             self._late = solve
             raise SolveError(f"it took longer than {self._limit_s:g} s")
@@ -54,9 +58,8 @@ class _Solve:
         self.done = threading.Event()
         self._answer: Allocation | None = None
         self._error: Exception | None = None
-        threading.Thread(target=self._run, daemon=True, name="solve").start()
 
-    def _run(self) -> None:
+    def run(self) -> None:
         try:
             begun_s = time.thread_time()
             answer = self.policy.allocate(self.situation)
@@ -69,3 +72,8 @@ class _Solve:
         if self._answer is None:
             raise self._error or SolveError("no answer")
         return self._answer
+
+
+def _answer(asked: queue.SimpleQueue[_Solve]) -> None:
+    while True:
+        asked.get().run()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import fdm
 
@@ -61,8 +62,8 @@ class FlowDeviation(Policy):
         conserving = situation.network.settings.queue_mode == "work-conserving"
         unused = [
             _leftover(a, p) if conserving or a in situation.fading else _trickle(a, p)
-            for a, p in situation.shortest_paths.items()
-            if a not in used
+            for a in situation.attached
+            if a not in used and (p := situation.shortest_paths.get(a)) is not None
         ]
         subflows = (*optimal.subflows, *unused)
         if not situation.down_demands:
@@ -165,14 +166,24 @@ def routing_problem(situation: Situation) -> RoutingProblem:
         for user, rate_bps in situation.demands.items()
         if user in users
     ]
-    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
     return RoutingProblem(
-        fdm.Network(nodes, links),
+        _network(tuple(links)),
         tuple(demands),
         network.attachments,
         (*hops, situation.last_hop),
-        fdm.Kleinrock(network.mean_packet_bits, network.delay_coefficient),
+        _delay(network.mean_packet_bits, network.delay_coefficient),
     )
+
+
+# Stations come and go in few combinations: what a network knows of itself is kept for the next
+# time.
+@lru_cache(maxsize=16)
+def _network(links: tuple[fdm.Link, ...]) -> fdm.Network:
+    nodes = dict.fromkeys(end for link in links for end in (link.tail, link.head))
+    return fdm.Network(nodes, links)
+
+
+_delay = lru_cache(maxsize=1)(fdm.Kleinrock)
 
 
 def _one_path_each(problem: RoutingProblem, solution: fdm.Solution) -> fdm.Solution:

@@ -96,7 +96,7 @@ def _calibrate(directory: Path, extent: Extent, tell: Callable[[str], None]) -> 
         for name, entries in bench.flow_entries(plan).items():
             argv = ("ovs-ofctl", "--protocols=OpenFlow13", "add-flows", name, "-")
             run(argv, stdin="\n".join(entries) + "\n", timeout_s=COMMAND_TIMEOUT_S)
-        table = QueueTable(switching.ovsdb, lambda _: None)
+        table = QueueTable(switching.ovsdb, lambda _: None, lambda _: None)
         stack.callback(table.close)
         table.set(bench.queues(plan))
         station = Station(network)

@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until a signal comes; the exit status."""
     from tactical.controller import policy
-    from tactical.controller.addresses import read_address
+    from tactical.controller.addresses import check_method, read_address
     from tactical.controller.network import NetworkError, load
     from tactical.controller.records import RecordWriter
     from tactical.controller.serving import (
@@ -90,6 +90,10 @@ def run(options: argparse.Namespace) -> int:
         api = None if options.api is None else read_address(options.api)
     except ValueError as error:
         raise Refused(f"address {error}") from None
+    try:
+        check_method(options.ovsdb)
+    except ValueError as error:
+        raise Refused(f"--ovsdb {error}") from None
     if options.policy is not None:
         if options.policy not in policy.NAMES:
             names = ", ".join(policy.NAMES)
@@ -122,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
 
     from tactical.controller.logic import Record
 
-    if not sys.stdin.isatty():
+    if sys.stdin is not None and not sys.stdin.isatty():
         follow_reports(app)
     write(Record("state", "controller", {"state": "serving", "listen": options.listen}))
     try:

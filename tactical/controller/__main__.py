@@ -12,7 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from .network import NetworkError, load
+from .addresses import check_method
+from .network import load
 from .records import RecordWriter
 from .serving import ServingError, follow_reports, own_standard_output, start
 
@@ -30,7 +31,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         network = load(options.network)
-    except NetworkError as error:
+        check_method(options.ovsdb)
+    except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     write = RecordWriter(own_standard_output())

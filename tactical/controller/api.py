@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Path, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from prometheus_client import generate_latest
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from . import policy
 from .addresses import Address
 from .events import CapacitySet, DemandSet, Event, PolicySet
 from .metrics import Metrics
+from .quantities import RATE_BPS
 from .records import Line
 from .serving import ServingError
 
@@ -39,9 +41,12 @@ REMEMBERED = 1000
 """Events that somebody who asks late still gets."""
 CHANGE_TIMEOUT_S = 30.0
 START_TIMEOUT_S = 30.0
-_LARGEST_RATE_BPS = 1e15
 
-Rate = Annotated[float, Field(ge=0, le=_LARGEST_RATE_BPS, allow_inf_nan=False)]
+Rate = Annotated[
+    float,
+    Field(ge=0, le=RATE_BPS.most, allow_inf_nan=False, description="bit/s, rounded to whole ones"),
+    AfterValidator(lambda rate_bps: float(round(rate_bps))),
+]
 
 
 class Strict(BaseModel):
@@ -215,6 +220,7 @@ def create(app: ControllerApp, token: str | None, *, open_to_readers: bool = Tru
         version="1",
         description="The network, demands, the allocation in force, and changes of them.",
     )
+    api.add_exception_handler(RequestValidationError, _refused)
     network = app.network
 
     def carry_out(event: Event) -> Outcome:
@@ -373,6 +379,16 @@ def create(app: ControllerApp, token: str | None, *, open_to_readers: bool = Tru
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return api
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """Say what is wrong with a request, and not what it was.
+
+    FastAPI does both, and fails at NaN and lone surrogates, which cannot be said in an answer.
+    """
+    assert isinstance(error, RequestValidationError)
+    detail = [{key: fault[key] for key in ("type", "loc", "msg")} for fault in error.errors()]
+    return Response(json.dumps({"detail": detail}), 422, media_type="application/json")
 
 
 class EventLog:

@@ -73,6 +73,8 @@ STATISTICS_PERIOD_S = 1.0
 ANSWER_TIMEOUT_S = 10.0
 DEPLOYMENT_RETRIES = 5
 RETRY_PAUSE_S = 1.0
+LONGEST_WAIT_S = 3600.0
+"""The trend of a signal that hardly falls may end in thousands of years."""
 SINGLE_READS = 16
 """Up to so many subflows of a datapath are read back one by one, else all at once."""
 _UNDEFINED_GENERATION = 2**64 - 1
@@ -452,7 +454,8 @@ class ControllerApp(App):
         now_s = time.monotonic()
         moment_s = self.controller.next_moment_s(now_s)
         try:
-            return self._events.get(timeout=None if moment_s is None else moment_s - now_s)
+            left_s = None if moment_s is None else min(moment_s - now_s, LONGEST_WAIT_S)
+            return self._events.get(timeout=left_s)
         except queue.Empty:
             return Tick(), time.monotonic(), None
 
@@ -618,8 +621,12 @@ class ControllerApp(App):
             self._tables[remote] = QueueTable(
                 remote,
                 functools.partial(self._on_queues, remote),
+                self._on_database_problem,
                 self._on_lock if elects else None,
             )
+
+    def _on_database_problem(self, message: str) -> None:
+        self.write(Record("error", "controller", {"message": message}))
 
     def _on_queues(self, remote: str, rows: Mapping[Queue, QueueRate]) -> None:
         self._rows[remote] = rows

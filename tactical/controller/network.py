@@ -9,8 +9,9 @@ from the defaults, the settings of the controller and a forecast of associations
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
-import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,18 @@ from typing import Any
 from fdm.queues import MODES
 
 from . import policy
+from .addresses import check_method
+from .quantities import (
+    DELAY_S,
+    POSITIVE_SPAN_S,
+    RATE_BPS,
+    RATE_OR_NONE_BPS,
+    RATIO,
+    SIGNAL_DBM,
+    SPAN_S,
+    Quantity,
+    shown,
+)
 
 
 class NetworkError(ValueError):
@@ -218,6 +231,35 @@ _PARTS: dict[str, type] = {
 }
 _OPTIONAL = frozenset({"forecast"})
 
+_BOUNDS: dict[type, dict[str, Quantity]] = {
+    Datapath: {"dpid": Quantity(0, 2**64 - 1)},
+    Port: {"number": Quantity(1, 0xFFFF_FF00)},  # OFPP_MAX
+    Attachment: {"rate_bps": RATE_BPS},
+    Trunk: {"rate_bps": RATE_OR_NONE_BPS, "delay_s": DELAY_S},
+    Server: {"rate_bps": RATE_BPS},
+    Demand: {"rate_bps": RATE_OR_NONE_BPS, "down_bps": RATE_OR_NONE_BPS},
+    Forecast: {"in_s": SPAN_S},
+    Settings: {
+        "relative_gap": RATIO,
+        "dwell_s": SPAN_S,
+        "period_s": POSITIVE_SPAN_S,
+        "demand_threshold": RATIO,
+        "queue_tolerance": RATIO,
+        "paths_per_user": Quantity(1, 1000),
+        "solve_deadline_s": POSITIVE_SPAN_S,
+        "start_grace_s": SPAN_S,
+        "smoothing_s": POSITIVE_SPAN_S,
+        "lead_time_s": SPAN_S,
+        "signal_threshold_dbm": SIGNAL_DBM,
+    },
+    ControlledNetwork: {
+        "mean_packet_bits": Quantity(1.0, 1e9),
+        "delay_coefficient": Quantity(1e-6, 1e6),
+        "capacity_share": Quantity(1e-6, 1.0),
+    },
+}
+_MAC = re.compile("[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
 _SCALARS: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -280,15 +322,46 @@ def _build(kind: type, row: object, where: str) -> Any:
         raise NetworkError(f"{where}: {missing[0]} is missing")
     if unknown := sorted(set(row) - {f.name for f in described}):
         raise NetworkError(f"{where}: unknown field {unknown[0]!r}")
+    values = dict(row)
     for f in described:
         wanted, value = _SCALARS.get(str(f.type)), row.get(f.name)
         if wanted is None or f.name not in row:
             continue
         if type(value) not in wanted:
-            raise NetworkError(f"{where}: {f.name}: {value!r}; expected {f.type}")
-        if isinstance(value, float | int) and not math.isfinite(value):
-            raise NetworkError(f"{where}: {f.name}: {value!r}; expected a finite number")
-    return kind(**row)
+            raise NetworkError(f"{where}: {f.name}: {shown(value)}; expected {f.type}")
+        try:
+            values[f.name] = _checked(f.name, value, _BOUNDS.get(kind, {}).get(f.name))
+        except ValueError as error:
+            raise NetworkError(f"{where}: {f.name}: {error}") from None
+        if f.type == "float":
+            values[f.name] = float(values[f.name])
+    return kind(**values)
+
+
+def _checked(name: str, value: Any, bounds: Quantity | None) -> Any:
+    """The value of a field as it is used.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be; the message says what it is and what is expected.
+    """
+    if bounds is not None:
+        return bounds.check(value)
+    if not isinstance(value, str):
+        return value
+    if not value or not value.isprintable():
+        raise ValueError(f"{shown(value)}; expected text that can be printed")
+    if name == "address":
+        try:
+            return str(ipaddress.IPv4Address(value))
+        except ValueError:
+            raise ValueError(f"{shown(value)}; expected an IPv4 address") from None
+    if name == "mac" and not _MAC.fullmatch(value.lower()):
+        raise ValueError(f"{shown(value)}; expected a MAC address, such as 02:00:00:00:00:01")
+    if name == "ovsdb":
+        check_method(value)
+    return value.lower() if name == "mac" else value
 
 
 def _is_needed(f: dataclasses.Field[Any]) -> bool:
@@ -335,31 +408,3 @@ def _check(network: ControlledNetwork, path: Path) -> None:
                 f"{path}: forecast[{number}]: {expected.user!r} has no attachment at "
                 f"{expected.access_point!r}"
             )
-    for where, value, above_zero in _quantities(network):
-        if value < 0 or (above_zero and value == 0):
-            expected_text = "a number above 0" if above_zero else "0 or more"
-            raise NetworkError(f"{path}: {where}: {value!r}; expected {expected_text}")
-
-
-def _quantities(network: ControlledNetwork) -> list[tuple[str, float, bool]]:
-    """Every number that must not be negative: where it stands, and whether 0 is refused too."""
-    found: list[tuple[str, float, bool]] = [
-        ("mean_packet_bits", network.mean_packet_bits, True),
-        ("delay_coefficient", network.delay_coefficient, True),
-        ("capacity_share", network.capacity_share, True),
-        ("server: rate_bps", network.server.rate_bps, True),
-    ]
-    for i, a in enumerate(network.attachments):
-        found.append((f"attachments[{i}]: rate_bps", a.rate_bps, True))
-    for i, t in enumerate(network.trunks):
-        found.append((f"trunks[{i}]: rate_bps", t.rate_bps, False))
-        found.append((f"trunks[{i}]: delay_s", t.delay_s, False))
-    for i, d in enumerate(network.demands):
-        found.append((f"demands[{i}]: rate_bps", d.rate_bps, False))
-        found.append((f"demands[{i}]: down_bps", d.down_bps, False))
-    for f in dataclasses.fields(Settings):
-        value = getattr(network.settings, f.name)
-        if f.name != "signal_threshold_dbm" and not isinstance(value, bool | str):
-            strict = f.name in ("paths_per_user", "smoothing_s", "period_s", "solve_deadline_s")
-            found.append((f"settings: {f.name}", value, strict))
-    return found

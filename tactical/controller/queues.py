@@ -30,6 +30,8 @@ MASTER_LOCK = "tactical_controller"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 _PAUSE_S = 0.2
 _IDLE_S = 3600.0
+_PATIENCE_S = 5.0
+"""A database that is not there is told of after this; a server that is restarted takes less."""
 
 Queues = Mapping[Queue, QueueRate]
 
@@ -63,6 +65,8 @@ class QueueTable:
     on_change
         Called in that thread with the queues that are there, first when the connection is made,
         then whenever they change by other hands.
+    on_problem
+        Called in that thread with a sentence when the database is not there, once each time.
     on_lock
         If given, the lock :data:`MASTER_LOCK` is asked for, and this is called in that thread
         when it is won or lost.
@@ -79,6 +83,7 @@ class QueueTable:
         self,
         remote: str,
         on_change: Callable[[Queues], None],
+        on_problem: Callable[[str], None],
         on_lock: Callable[[bool], None] | None = None,
         timeout_s: float = 15.0,
     ) -> None:
@@ -91,13 +96,15 @@ class QueueTable:
         helper.register_columns("Open_vSwitch", ["next_cfg", "cur_cfg"])
         self._remote = remote
         self._timeout_s = timeout_s
-        self._on_change, self._on_lock = on_change, on_lock
+        self._on_change, self._on_problem, self._on_lock = on_change, on_problem, on_lock
         self._idl = _Replica(remote, helper)
         if on_lock is not None:
             self._idl.set_lock(MASTER_LOCK)
         self._known: dict[Queue, QueueRate] | None = None
         self._locked = False
         self._swept = False
+        self._away_s: float | None = time.monotonic()
+        self._told = False
         self._closing = False
         self._work: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = queue.SimpleQueue()
         self._waker, self._woken = socket.socketpair()
@@ -160,9 +167,33 @@ class QueueTable:
                     future.set_result(work())
                 except Exception as error:  # noqa: BLE001 - whoever asked is told
                     future.set_exception(error)
-            self._report()
-            self._step(time.monotonic() + _IDLE_S)
+            try:
+                self._report()
+                patience_s = self._watch()
+                self._step(time.monotonic() + patience_s)
+            except Exception as error:  # noqa: BLE001 - whoever asks later would wait for ever
+                self._on_problem(f"OVSDB at {self._remote}: {error!r}")
+                time.sleep(1.0)
         self._idl.close()
+
+    def _watch(self) -> float:
+        """Tell of a database that is not there; returns for how long nothing is due."""
+        now_s = time.monotonic()
+        if self._idl._session.is_connected():  # the client tells it nowhere else
+            self._away_s, self._told = None, False
+            return _IDLE_S
+        if self._away_s is None:
+            self._away_s = now_s
+        if self._told:
+            return _IDLE_S
+        if (left_s := self._away_s + _PATIENCE_S - now_s) > 0:
+            return left_s
+        self._told = True
+        self._on_problem(
+            f"OVSDB at {self._remote} has not answered for {_PATIENCE_S:g} s; "
+            "queues stay as they are until it does"
+        )
+        return _IDLE_S
 
     def _report(self) -> None:
         if self._idl.changed and self._idl.has_ever_connected():

@@ -14,7 +14,6 @@ the same with ``"source": "hostapd"``                                who has see
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from .events import (
@@ -26,41 +25,77 @@ from .events import (
     Event,
     SignalMeasured,
 )
+from .network import ControlledNetwork
+from .quantities import (
+    DELAY_S,
+    DISTANCE_M,
+    MOMENT_S,
+    RATE_OR_NONE_BPS,
+    SIGNAL_DBM,
+    Quantity,
+    shown,
+)
+
+LONGEST_LINE = 65_536
+"""Characters."""
 
 
-def read_report(line: str, now_s: float) -> Event:
+def read_report(line: str, now_s: float, network: ControlledNetwork) -> Event:
     """The event that a line tells, heard at `now_s` of the controller's clock.
 
     Raises
     ------
     ValueError
-        If the line is none of the above.
+        If the line is none of the above, or about something that `network` does not have.
     """
-    report = json.loads(line)
+    event = _event(_object(line), now_s)
+    match event:
+        case CapacitySet(trunk):
+            if not any(t.name == trunk for t in network.trunks):
+                raise ValueError(f"there is no trunk {shown(trunk)}")
+        case DemandSet(user):
+            if not any(d.user == user for d in network.demands):
+                raise ValueError(f"no demand of a user {shown(user)} is described")
+        case AssociationChanged() | AssociationExpected() | SignalMeasured() | DistanceMeasured():
+            if not network.has_attachment(event.user, event.datapath):
+                user, place = shown(event.user), shown(event.datapath)
+                raise ValueError(f"user {user} has no attachment at {place}")
+    return event
+
+
+def _object(line: str) -> dict[str, Any]:
+    if len(line) > LONGEST_LINE:
+        raise ValueError(f"it has more than {LONGEST_LINE} characters")
+    try:
+        report = json.loads(line)
+    except (ValueError, RecursionError):  # among the first: numbers with thousands of digits
+        raise ValueError("expected a JSON object") from None
     if not isinstance(report, dict):
         raise ValueError("expected an object with a user or a trunk")
+    return report
+
+
+def _event(report: dict[str, Any], now_s: float) -> Event:
     if isinstance(trunk := report.get("trunk"), str):
         if set(report) != {"trunk", "rate_bps", "delay_s"}:
             raise ValueError("expected trunk, rate_bps and delay_s")
-        return CapacitySet(
-            trunk, _number(report, "rate_bps", least=0.0), _number(report, "delay_s", least=0.0)
-        )
+        rate_bps = _number(report, "rate_bps", RATE_OR_NONE_BPS)
+        return CapacitySet(trunk, rate_bps, _number(report, "delay_s", DELAY_S))
     if not isinstance(report.get("user"), str):
         raise ValueError("expected an object with a user or a trunk")
     user: str = report["user"]
     fields = set(report) - {"user"}
     if fields == {"rate_bps"}:
-        return DemandSet(user, _number(report, "rate_bps", least=0.0))
+        return DemandSet(user, _number(report, "rate_bps", RATE_OR_NONE_BPS))
     place = report.get("access_point")
     if not isinstance(place, str):
         raise ValueError("expected the name of an access point")
     fields -= {"access_point"}
     if fields == {"signal_dbm"}:
-        return SignalMeasured(user, place, _number(report, "signal_dbm"))
+        return SignalMeasured(user, place, _number(report, "signal_dbm", SIGNAL_DBM))
     if fields == {"distance_m", "range_m"}:
-        return DistanceMeasured(
-            user, place, _number(report, "distance_m", 0.0), _number(report, "range_m", 0.0)
-        )
+        distance_m = _number(report, "distance_m", DISTANCE_M)
+        return DistanceMeasured(user, place, distance_m, _number(report, "range_m", DISTANCE_M))
     associated = report.get("associated")
     if not isinstance(associated, bool):
         raise ValueError("expected associated to be true or false")
@@ -69,12 +104,13 @@ def read_report(line: str, now_s: float) -> Event:
     if fields == {"associated", "source"} and isinstance(report["source"], str):
         return AssociationChanged(user, place, associated, report["source"])
     if fields == {"associated", "in_s"}:
-        return AssociationExpected(user, place, associated, now_s + _number(report, "in_s"))
-    raise ValueError(f"unknown fields among {', '.join(sorted(fields))}")
+        in_s = _number(report, "in_s", MOMENT_S)
+        return AssociationExpected(user, place, associated, now_s + in_s)
+    raise ValueError(f"unknown fields among {shown(', '.join(sorted(fields)))}")
 
 
-def _number(report: dict[str, Any], name: str, least: float = -math.inf) -> float:
-    value = report[name]
-    if type(value) not in (int, float) or not math.isfinite(value) or value < least:
-        raise ValueError(f"{name}: {value!r}; expected a number")
-    return float(value)
+def _number(report: dict[str, Any], name: str, bounds: Quantity) -> float:
+    try:
+        return float(bounds.check(report[name]))
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

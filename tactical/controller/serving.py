@@ -14,9 +14,11 @@ import warnings
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
+from .logic import Record
 from .network import ControlledNetwork
+from .quantities import shown
 from .records import RecordWriter
-from .reports import read_report
+from .reports import LONGEST_LINE, read_report
 
 if TYPE_CHECKING:
     from .app import ControllerApp, Options
@@ -48,14 +50,14 @@ def check_address(host: str, port: int, what: str) -> None:
     ServingError
         If it cannot.
     """
+    if not 1 <= port <= 65535:  # of a larger one the C library takes the last 16 bits
+        raise ServingError(f"{what} {host}:{port}: a TCP port is a number from 1 to 65535")
     try:
         # By position: eventlet's own, under Ryu, knows no names.
         family, _, _, _, address = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)[0]
         with socket.socket(family, socket.SOCK_STREAM) as trial:
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             trial.bind(address)
-    except OverflowError:
-        raise ServingError(f"{what} {host}:{port}: a TCP port is a number up to 65535") from None
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         problem = "another program listens there" if taken else error.strerror
@@ -69,9 +71,12 @@ def follow_reports(app: ControllerApp) -> threading.Event:
     def follow() -> None:
         for line in _input_lines():
             try:
-                app.submit(read_report(line, time.monotonic()))
+                event = read_report(line, time.monotonic(), app.network)
             except ValueError as error:
-                app.report_fault(f"{line.strip()}: {error}")
+                told = {"message": f"report {shown(line.strip())}: {error}"}
+                app.write(Record("error", "controller", told))
+            else:
+                app.submit(event)
         ended.set()
 
     threading.Thread(target=follow, daemon=True, name="reports").start()
@@ -82,15 +87,14 @@ def _input_lines() -> Iterator[str]:
     from . import framework
 
     rest = b""
-    while True:
-        piece = framework.blocking(os.read, 0, 65536)
+    while piece := framework.blocking(os.read, 0, 65536):
         *lines, rest = (rest + piece).split(b"\n")
-        if not piece and rest:
-            lines.append(rest)
+        # Refused for its length as well as whole; a character has four bytes at most.
+        rest = rest[: 4 * LONGEST_LINE + 4]
         for line in lines:
             yield line.decode(errors="replace")
-        if not piece:
-            return
+    if rest:
+        yield rest.decode(errors="replace")
 
 
 def start(

@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,12 @@ def without(document: dict[str, Any], key: str) -> dict[str, Any]:
     return {k: v for k, v in document.items() if k != key}
 
 
+def put(document: dict[str, Any], part: str, field: str, value: object) -> dict[str, Any]:
+    """The document with another value in the first row of a part."""
+    first, *others = document[part]
+    return {**document, part: [{**first, field: value}, *others]}
+
+
 FAULTS = [
     (lambda d: without(d, "server"), "server: expected an object"),
     (lambda d: without(d, "trunks"), "trunks: expected a list"),
@@ -53,6 +60,16 @@ FAULTS = [
         "queue_mode: 'loose'; expected one of overflow",
     ),
     (lambda d: [], "expected an object at the top"),
+    (lambda d: put(d, "datapaths", "dpid", 2**64), "dpid: 18446744073709551616; expected a number"),
+    (lambda d: put(d, "ports", "number", 0), "number: 0; expected a number from 1 to 4294967040"),
+    (lambda d: put(d, "attachments", "address", "10.0.0.999"), "'10.0.0.999'; expected an IPv4"),
+    (lambda d: put(d, "attachments", "mac", "02:00"), "mac: '02:00'; expected a MAC address"),
+    (lambda d: put(d, "attachments", "user", "\ud800"), "expected text that can be printed"),
+    (lambda d: put(d, "trunks", "rate_bps", 10**400), "rate_bps: 10*…; expected 0 or a number"),
+    (lambda d: put(d, "trunks", "delay_s", math.nan), "delay_s: nan; expected a number from 0"),
+    (lambda d: put(d, "datapaths", "ovsdb", "ssl:h:1"), "'ssl:h:1'; expected tcp:ADDRESS:PORT"),
+    (lambda d: {**d, "capacity_share": 1.5}, "capacity_share: 1.5; expected a number from"),
+    (lambda d: {**d, "settings": {"period_s": 1e300}}, r"period_s: 1e\+300; expected a number"),
 ]
 
 

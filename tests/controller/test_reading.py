@@ -6,10 +6,10 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tactical.controller.addresses import Address, read_address
+from tactical.controller.addresses import Address, check_method, read_address
 from tactical.controller.events import (
     AssociationChanged,
     AssociationExpected,
@@ -17,13 +17,38 @@ from tactical.controller.events import (
     DistanceMeasured,
     SignalMeasured,
 )
+from tactical.controller.network import (
+    Attachment,
+    ControlledNetwork,
+    Datapath,
+    Demand,
+    Port,
+    Server,
+    Trunk,
+)
 from tactical.controller.prediction import time_of_crossing
-from tactical.controller.reports import read_report
+from tactical.controller.reports import LONGEST_LINE, read_report
 from tactical.controller.subflows import Subflows, read_handshake, token_of
 
 SHIP, SHIP_BY_RADIO, HOST = "10.0.1.1", "10.0.2.1", "10.0.0.1"
 KEY = bytes.fromhex("0706050403020100")
 SYN, SYN_ACK = 0x02, 0x12
+
+
+NETWORK = ControlledNetwork(
+    policy="fdm",
+    datapaths=(Datapath("uav", 1), Datapath("satcom", 2)),
+    ports=(Port("uav", "wlan1", 1), Port("uav", "eth2", 2), Port("satcom", "eth3", 1)),
+    attachments=(
+        Attachment("s", "wlan0", SHIP, "02:00:00:00:00:01", "uav", "wlan1", 1e8, wireless=True),
+    ),
+    trunks=(Trunk("satcom", "eth3", "uav", "eth2", 1e6, 0.1),),
+    server=Server("host", HOST, "02:00:00:00:00:02", "satcom", "eth3", 1e8),
+    demands=(Demand("s", 1e6),),
+    mean_packet_bits=12_000.0,
+    delay_coefficient=1.0,
+    capacity_share=0.95,
+)
 
 
 def segment(
@@ -105,28 +130,47 @@ def test_no_handshake_without_syn() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_reports(report: dict[str, Any], event: object) -> None:
-    assert read_report(json.dumps({"user": "s", **report}), 100.0) == event
+    assert read_report(json.dumps({"user": "s", **report}), 100.0, NETWORK) == event
     with pytest.raises(ValueError, match="expected an object with a user"):
-        read_report(json.dumps(report), 100.0)
+        read_report(json.dumps(report), 100.0, NETWORK)
     with pytest.raises(ValueError, match=r"expected|unknown"):
-        read_report(json.dumps({"user": "s", **report, "more": 1}), 100.0)
+        read_report(json.dumps({"user": "s", **report, "more": 1}), 100.0, NETWORK)
+    with pytest.raises(ValueError, match=r"user 't' "):
+        read_report(json.dumps({"user": "t", **report}), 100.0, NETWORK)
+
+
+ODD = st.sampled_from([10**400, -(10**400), 1e300, 5e-324, 2**63, "s", "uav", "satcom:eth3"])
+FIELDS = ["user", "access_point", "associated", "in_s", "rate_bps", "trunk", "delay_s"]
+FIELDS += ["signal_dbm", "distance_m", "range_m", "source"]
 
 
 @given(
     st.text(max_size=40)
     | st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(max_size=5),
-        lambda inner: st.dictionaries(
-            st.sampled_from(["user", "access_point", "associated", "in_s", "rate_bps"]), inner
-        ),
+        st.none() | st.booleans() | st.floats() | ODD | st.text(max_size=5),
+        lambda inner: st.dictionaries(st.sampled_from(FIELDS), inner),
         max_leaves=6,
     ).map(json.dumps)
 )
-def test_what_is_no_report_is_a_value_error(line: str) -> None:
+@example("[" * 60_000)
+@example('{"user": "s", "rate_bps": 1' + "0" * 5000 + "}")
+@example('{"user": "s", "rate_bps": ' + " " * LONGEST_LINE + "1}")
+@example('{"user": "s", "access_point": "uav", "associated": false, "in_s": 1e300}')
+@example('{"user": "s", "rate_bps": 1' + "0" * 400 + "}")
+def test_what_is_no_report_is_a_value_error_in_a_short_sentence(line: str) -> None:
     try:
-        read_report(line, 0.0)
+        event = read_report(line, 0.0, NETWORK)
     except ValueError as error:
-        assert str(error)
+        assert 0 < len(str(error)) < 200
+        assert "\n" not in str(error)
+    else:
+        assert all(abs(value) <= 1e15 for value in numbers(event))
+
+
+def numbers(event: object) -> list[float]:
+    """Every number in an event: Python can wait for so long, and solve with so much."""
+    values = vars(event).values()
+    return [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 @given(st.floats(-1e3, 1e3), st.floats(0.01, 100.0), st.floats(0.1, 50.0), st.integers(3, 5))
@@ -162,3 +206,16 @@ def test_addresses(text: str, address: Address, loopback: bool) -> None:
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected ADDRESS:PORT"):
         read_address(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "tcp:", "tcp:h", "tcp:h:0", "unix:", "ssl:h:6640"]
+)
+def test_what_is_no_method_of_ovsdb_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected tcp:ADDRESS:PORT or unix:FILE"):
+        check_method(text)
+
+
+@pytest.mark.parametrize("text", ["tcp:[::1]:6640", "unix:/run/db.sock", "tcp:a:1,tcp:b:2"])
+def test_methods_of_ovsdb(text: str) -> None:
+    check_method(text)

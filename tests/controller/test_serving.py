@@ -1,6 +1,7 @@
 """`tactical controller`: how it starts and ends, several of them, its API; on real switches."""
 
 import dataclasses
+import functools
 import json
 import re
 import signal
@@ -21,6 +22,7 @@ from tactical.controller.network import ControlledNetwork, Settings, save
 from tactical.emulation.control import controlled_network
 from tactical.emulation.plan import make_plan
 from tests.controller.openvswitch import (
+    LIMIT_S,
     OpenVSwitch,
     RunningController,
     free_port,
@@ -30,6 +32,8 @@ from tests.controller.openvswitch import (
 
 UAV_PORT = "uav-eth2"
 TOKEN = "0123456789abcdef"
+get = functools.partial(httpx.get, timeout=LIMIT_S)
+put = functools.partial(httpx.put, timeout=LIMIT_S)
 
 
 def network_of(protocol: str, **settings: Any) -> ControlledNetwork:
@@ -64,7 +68,7 @@ def test_it_ends_in_order_and_the_network_goes_on(
         (("shore", "shore-eth3"), ("uav", "uav-eth2")),
     }
     running.process.send_signal(signal.SIGINT)
-    assert running.process.wait(10) == 0
+    assert running.process.wait(LIMIT_S) == 0
     assert running.of_kind("state")[-1]["data"] == {"state": "stopped"}
     assert "Traceback" not in running.said()
     assert open_vswitch.entries("shore")
@@ -114,7 +118,7 @@ def test_forecast_empties_the_path_before_it_goes(
     running.wait_for("assignment", trigger="ship1 expected to leave uav")
     told = running.wait_for("subflow_priority")
     assert told["data"]["backup"] is True
-    assert told["data"]["expected_in_s"] == pytest.approx(20.0, abs=1.0)
+    assert 0.0 < told["data"]["expected_in_s"] <= 20.0
     rates = {key[0]: row for key, row in open_vswitch.queues().items() if row["user"] == "ship1"}
     assert rates[UAV_PORT]["min-rate"] == "0"
     assert rates[UAV_PORT]["max-rate"] == "1000000", "what is under way need not wait"
@@ -130,6 +134,7 @@ def test_forecast_empties_the_path_before_it_goes(
     [
         ((), "is in use"),
         (("--listen", "nowhere"), "expected ADDRESS:PORT"),
+        (("--ovsdb", "nonsense"), "--ovsdb 'nonsense'; expected tcp:ADDRESS:PORT or unix:FILE"),
         (("--policy", "magic"), "expected one of ecmp, fdm, shortest, static, wcmp"),
         (("--api", "0.0.0.0:8080"), "needs --token-file"),
         (("--token-file", "missing"), "--token-file missing: No such file"),
@@ -181,51 +186,105 @@ def test_api_tells_and_changes(
     ]
 
     def allocated() -> list[dict[str, Any]]:
-        subflows = httpx.get(f"{address}/allocation").json()["subflows"]
+        subflows = get(f"{address}/allocation").json()["subflows"]
         return [{k: v for k, v in s.items() if k != "measured_bps"} for s in subflows]
 
     before = allocated()
     assert [s["user"] for s in before] == ["ship1", "ship2"]
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eA=="}):
         for path, body in changes:
-            refused = httpx.put(f"{address}/{path}", json=body, headers=headers)
+            refused = put(f"{address}/{path}", json=body, headers=headers)
             assert refused.status_code == 401
     assert allocated() == before
-    assert httpx.get(f"{address}/network", headers={"Host": "evil.example"}).status_code == 400
+    assert get(f"{address}/network", headers={"Host": "evil.example"}).status_code == 400
 
     for path, body in changes[:2]:
-        done = httpx.put(f"{address}/{path}", json=body, headers=right)
+        done = put(f"{address}/{path}", json=body, headers=right)
         assert done.status_code == 200, done.text
-    rates = {
-        s["user"]: s["rate_bps"] for s in httpx.get(f"{address}/allocation").json()["subflows"]
-    }
+    rates = {s["user"]: s["rate_bps"] for s in get(f"{address}/allocation").json()["subflows"]}
     assert rates["ship1"] == pytest.approx(1e6)
     assert rates["ship1"] + rates["ship2"] < 4e6
     (link,) = [
-        k for k in httpx.get(f"{address}/network").json()["links"] if k["name"].startswith("satcom")
+        k for k in get(f"{address}/network").json()["links"] if k["name"].startswith("satcom")
     ]
     assert (link["capacity_bps"], link["described_bps"]) == (4e6, 50e6)
-    assert httpx.get(f"{address}/demands").json()[0]["rate_bps"] == 1e6
-    metrics = httpx.get(f"{address}/metrics").text
+    assert get(f"{address}/demands").json()[0]["rate_bps"] == 1e6
+    metrics = get(f"{address}/metrics").text
     solves = re.search(r"tactical_solve_seconds_count (\d+)", metrics)
     assert solves is not None
-    assert int(solves[1]) >= 3, "on a busy machine more, because switches come late"
+    # Both changes were solved for; the first solve may have been before the API was there.
+    assert int(solves[1]) >= 2
     assert 'tactical_datapath_connected{datapath="uav"} 1.0' in metrics
 
-    httpx.put(f"{address}/policy", json=changes[2][1], headers=right)
-    assert httpx.get(f"{address}/network").json()["policy"] == "shortest"
+    put(f"{address}/policy", json=changes[2][1], headers=right)
+    assert get(f"{address}/network").json()["policy"] == "shortest"
     assert not open_vswitch.queues()
-    stream = httpx.get(f"{address}/events", params={"last": 1000, "follow": False}).text
+    stream = get(f"{address}/events", params={"last": 1000, "follow": False}).text
     told = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: ")]
     running.read()
-    assert told == [r for r in running.records if r["kind"] != "sample"][: len(told)]
+    records = [r for r in running.records if r["kind"] != "sample"]
+    first = records.index(told[0])  # switches may have come before the API was there
+    assert told == records[first : first + len(told)]
     assert told[-1]["data"]["trigger"] == "policy shortest"
-    with httpx.stream("GET", f"{address}/events", timeout=20) as lasting:
+    with httpx.stream("GET", f"{address}/events", timeout=LIMIT_S) as lasting:
         running.tell(user="ship1", access_point="uav", associated=True)
         for line in lasting.iter_lines():
             if line == "event: assignment":
                 break
     assert not running.of_kind("error")
+
+
+ODD = [b"NaN", b"Infinity", b"1e400", b"-1", b"2e15", b"true", b'"\\ud800"', b"1" + b"0" * 400]
+
+
+def test_numbers_that_are_none_are_refused_and_change_nothing(
+    api: tuple[RunningController, str],
+) -> None:
+    running, address = api
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    before = get(f"{address}/demands").json()
+    for value in ODD:
+        body = b'{"rate_bps": ' + value + b"}"
+        refused = put(f"{address}/demands/ship1", content=body, headers=headers)
+        assert refused.status_code == 422, value
+        (fault,) = refused.json()["detail"]
+        assert fault["loc"] == ["body", "rate_bps"]
+    for body in (b"[" * 100_000, b'{"\\ud800": 1}', b"\xff\xfe", b'{"rate_bps": 1' + b"0" * 5000):
+        refused = put(f"{address}/demands/ship1", content=body, headers=headers)
+        assert refused.status_code in (400, 422), body[:20]
+    after = get(f"{address}/demands").json()
+    assert [d["rate_bps"] for d in after] == [d["rate_bps"] for d in before]
+    assert "Traceback" not in running.said()
+    assert not running.of_kind("error")
+
+
+def test_reports_that_are_none_are_told_in_a_sentence_and_do_no_harm(
+    open_vswitch: OpenVSwitch, serve: Callable[..., RunningController]
+) -> None:
+    network, port = network_of("fdm"), free_port()
+    open_vswitch.build(network, [port])
+    running = serve(network, port)
+    running.wait_for("assignment")
+    lines = ["[" * 60_000, "x" * 1_000_000, "\0\1", '{"user": "nobody", "rate_bps": 1}']
+    lines += [f'{{"user": "ship1", "rate_bps": {rate}}}' for rate in ("NaN", "-1", "1" + "0" * 400)]
+    lines += ['{"user": "ship1", "access_point": "uav", "associated": false, "in_s": 1e300}']
+    assert running.process.stdin is not None
+    running.process.stdin.write("\n".join([*lines, ""]).encode())
+    running.process.stdin.flush()
+    running.tell(user="ship1", access_point="uav", associated=True)
+    running.wait_for("assignment", trigger="ship1 associated with uav")
+    # A signal that falls by next to nothing crosses its threshold in thousands of years.
+    for number in range(4):
+        running.tell(user="ship1", access_point="uav", signal_dbm=-60 - number * 1e-12)
+    running.tell(user="ship2", access_point="uav", associated=True)
+    running.wait_for("assignment", trigger="ship2 associated with uav")
+    told = [record["data"] for record in running.of_kind("error")]
+    assert len(told) == len(lines)
+    for data in told:
+        assert set(data) == {"message"}
+        assert data["message"].startswith("report ")
+        assert len(data["message"]) < 300
+    assert "Traceback" not in running.said()
 
 
 def test_schemathesis_finds_nothing(api: tuple[RunningController, str]) -> None:

@@ -10,6 +10,7 @@ from scenarios import LinkState, Scenario, ScenarioError
 from tactical.controller.events import CapacitySet
 from tactical.controller.reports import read_report
 from tactical.emulation import commands
+from tactical.emulation.control import controlled_network
 from tactical.emulation.leaf_queues import Disciplines
 from tactical.emulation.plan import make_plan
 from tactical.moment import moment
@@ -95,12 +96,14 @@ def test_the_controller_solves_for_what_the_link_is_then() -> None:
 
 
 def test_the_report_of_a_link_is_its_capacity_and_delay() -> None:
+    scenario = scenarios.load("direct-move").build(1)
+    network = controlled_network(make_plan(scenario, "fdm"), scenario)
     line = '{"trunk": "satcom:satcom-eth3", "rate_bps": 2e6, "delay_s": 0.26}'
-    assert read_report(line, 0.0) == CapacitySet("satcom:satcom-eth3", 2e6, 0.26)
+    assert read_report(line, 0.0, network) == CapacitySet("satcom:satcom-eth3", 2e6, 0.26)
     with pytest.raises(ValueError, match="expected trunk, rate_bps and delay_s"):
-        read_report('{"trunk": "satcom:satcom-eth3", "rate_bps": 2e6}', 0.0)
+        read_report('{"trunk": "satcom:satcom-eth3", "rate_bps": 2e6}', 0.0, network)
     with pytest.raises(ValueError, match="delay_s: -1"):
-        read_report('{"trunk": "satcom:satcom-eth3", "rate_bps": 2e6, "delay_s": -1}', 0.0)
+        read_report('{"trunk": "satcom:satcom-eth3", "rate_bps": 2e6, "delay_s": -1}', 0.0, network)
 
 
 def test_disciplines_of_queues_follow_the_link(tmp_path: Path) -> None:

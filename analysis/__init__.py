@@ -21,7 +21,7 @@ or were interrupted are analysed as far as their files go.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from analysis.presentation.run_page import report
+from analysis.presentation.run_page import DrawnRun, report
 from analysis.presentation.run_table import table
 from analysis.presentation.run_text import stories_text
 from analysis.run.analyse import analyse, jain, write
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from analysis.presentation.capture_text import capture_table
 
 __all__ = [
+    "DrawnRun",
     "Interruption",
     "PathShare",
     "QueueResult",

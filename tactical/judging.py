@@ -15,7 +15,7 @@ from tactical.outcome import FAILED, OVERLOADED
 from tactical.streams import print_json
 
 if TYPE_CHECKING:
-    from analysis import RunResult
+    from analysis import DrawnRun, RunResult
 
 
 def judge(
@@ -38,7 +38,7 @@ def judge(
 
     if not run_dirs:
         return FAILED
-    results: dict[Path, RunResult] = {}
+    results: dict[Path, DrawnRun] = {}
     problems: dict[Path, str] = {}
     stopped: KeyboardInterrupt | None = None
     for run_dir in run_dirs:
@@ -52,7 +52,8 @@ def judge(
     report: Path | None = None
     incomplete = False
     if results and stopped is None:
-        found = list(results.values())
+        drawn = list(results.values())
+        found = [each.result for each in drawn]
         report = output or next(iter(results)) / "report.html"
         fresh: Path | None = None
         try:
@@ -60,7 +61,7 @@ def judge(
                 directory = run_dirs[0].absolute().parent
                 report = fresh = _new_file(directory, _comparison_name(found))
             if output is not None or len(found) > 1:
-                analysis.report(found, report)
+                analysis.report(drawn, report)
             fresh = None
         except KeyboardInterrupt as interrupt:
             report, stopped = None, interrupt
@@ -76,7 +77,7 @@ def judge(
     for run_dir in run_dirs:
         document: dict[str, Any] = {"directory": str(run_dir), "report": report and str(report)}
         if run_dir in results:
-            document |= results[run_dir].to_json()
+            document |= results[run_dir].result.to_json()
         else:
             again = f"; `tactical report {shlex.quote(str(run_dir))}` does it"
             reason = problems.get(run_dir, f"stopped before its end{again}")
@@ -85,9 +86,10 @@ def judge(
     if as_json:
         print_json(documents)
     elif results:
-        print(analysis.table(list(results.values())))
+        found = [each.result for each in results.values()]
+        print(analysis.table(found))
         if story:
-            print(f"\n{analysis.stories_text(list(results.values()))}\n")
+            print(f"\n{analysis.stories_text(found)}\n")
         if report is not None:
             print(f"Report: {report}")
     failed = [entry for entry in documents if entry.get("state") != "done"]
@@ -114,7 +116,7 @@ def _logs(run_dir: Path) -> str:
 def analysed(run_dir: Path) -> bool:
     """Analyse one run and write its files; whether it was done. Says what is wrong if not."""
     try:
-        result = _analyse(run_dir)
+        result = _analyse(run_dir).result
     except Exception as error:  # noqa: BLE001 - whatever it is, other runs have theirs
         print(f"tactical: {run_dir} failed: not analysed: {_why(error)}", file=sys.stderr)
         return False
@@ -123,7 +125,7 @@ def analysed(run_dir: Path) -> bool:
     return result.state == "done"
 
 
-def _analyse(run_dir: Path) -> RunResult:
+def _analyse(run_dir: Path) -> DrawnRun:
     """Analyse one run and write its files."""
     import analysis
 
@@ -132,9 +134,9 @@ def _analyse(run_dir: Path) -> RunResult:
     except Exception as error:  # noqa: BLE001
         # The columns are a convenience; the analysis reads what they are made from.
         print(f"tactical: {run_dir}: no samples.parquet: {_why(error)}", file=sys.stderr)
-    result = analysis.write(run_dir)
-    analysis.report([result], run_dir / "report.html")
-    return result
+    drawn = analysis.DrawnRun(analysis.write(run_dir))
+    analysis.report([drawn], run_dir / "report.html")
+    return drawn
 
 
 def _why(error: Exception) -> str:

@@ -6,7 +6,7 @@ A page is one file: figures are inline, nothing is fetched, and it prints.
 import html
 from collections.abc import Sequence
 
-from analysis.presentation.style import Plot
+from analysis.presentation.style import Drawing, Plot
 
 _CSS = """
 :root { color-scheme: light; --ink: #1c2530; --soft: #5b6673; --line: #d8dde2; --pale: #f6f7f9;
@@ -105,12 +105,12 @@ def escaped(value: object) -> str:
     return html.escape(str(value))
 
 
-def figure(plot: Plot | None, name: str) -> str:
+def figure(plot: Plot | Drawing | None, name: str) -> str:
     """A figure with its caption.
 
     Parameters
     ----------
-    plot : Plot or None
+    plot : Plot, Drawing or None
         Nothing is written for ``None``.
     name : str
         Unique in the page.
@@ -121,10 +121,11 @@ def figure(plot: Plot | None, name: str) -> str:
     """
     if plot is None:
         return ""
-    svg = plot.svg(name).replace(
-        "<svg ", f'<svg role="img" aria-label="{html.escape(plot.description)}" ', 1
+    drawing = plot.draw() if isinstance(plot, Plot) else plot
+    svg = drawing.svg(name).replace(
+        "<svg ", f'<svg role="img" aria-label="{html.escape(drawing.description)}" ', 1
     )
-    return f"<figure>{svg}<figcaption>{escaped(plot.caption)}</figcaption></figure>"
+    return f"<figure>{svg}<figcaption>{escaped(drawing.caption)}</figcaption></figure>"
 
 
 class Words(str):

@@ -1,6 +1,7 @@
 """One page about one or more runs, in one file that needs no network."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from analysis.presentation.run_figures import (
     stories_table,
 )
 from analysis.presentation.run_plots import comparison, delays, queue_rates, throughput
-from analysis.presentation.style import LINES
+from analysis.presentation.style import LINES, Drawing, Plot
 from analysis.presentation.transfer_plots import counts_over_time, data_sequence, distributions
 from analysis.replacing import write_text
 from analysis.run.analyse import analyse
@@ -60,12 +61,36 @@ _DRAWN_USERS = 4
 _LONG_TABLE = 12
 
 
-def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
+class DrawnRun:
+    """A run and its figures, each of which is drawn once, on however many pages it is shown.
+
+    Parameters
+    ----------
+    result : RunResult
+
+    Attributes
+    ----------
+    result : RunResult
+    """
+
+    def __init__(self, result: RunResult) -> None:
+        self.result = result
+        self._drawings: dict[str, Drawing | None] = {}
+
+    def figure(self, anchor: str, kind: str, make: Callable[[], Plot | None]) -> str:
+        """A figure with its caption, for the page where the run has this anchor."""
+        if kind not in self._drawings:
+            plot = make()
+            self._drawings[kind] = None if plot is None else plot.draw()
+        return figure(self._drawings[kind], f"{anchor}{kind}")
+
+
+def report(runs: Sequence[RunResult | DrawnRun | str | Path], path: str | Path) -> Path:
     """Write the report of some runs.
 
     Parameters
     ----------
-    runs : sequence of RunResult or path
+    runs : sequence of RunResult, DrawnRun or path
         Results, or run directories that are analysed first.
     path : str or Path
         The HTML file to write; it holds its figures and opens without a network.
@@ -82,18 +107,24 @@ def report(runs: Sequence[RunResult | str | Path], path: str | Path) -> Path:
     OSError
         If the file cannot be written.
     """
-    results = in_order([each if isinstance(each, RunResult) else analyse(each) for each in runs])
+    drawn = [each if isinstance(each, DrawnRun) else DrawnRun(_result(each)) for each in runs]
     target = Path(path)
-    write_text(target, _page(results))
+    write_text(target, _page(drawn))
     return target
 
 
-def _page(results: list[RunResult]) -> str:
+def _result(run: RunResult | str | Path) -> RunResult:
+    return run if isinstance(run, RunResult) else analyse(run)
+
+
+def _page(runs: list[DrawnRun]) -> str:
+    results = in_order([each.result for each in runs])
+    drawn = {id(each.result): each for each in runs}
     scenario = results[0].scenario if results else ""
     names = run_names(results)
     title = f"{scenario or 'Run'}: {', '.join(names)}"
     sections = [
-        _run(result, f"run{index}", name, in_detail=len(results) <= _DETAILED_RUNS)
+        _run(drawn[id(result)], f"run{index}", name, in_detail=len(results) <= _DETAILED_RUNS)
         for index, (result, name) in enumerate(zip(results, names, strict=True))
     ]
     return document(title, [_head(results), "<main>", _summary(results), *sections, "</main>"])
@@ -287,35 +318,47 @@ def _figures_row(row: Row) -> str:
     return f'<tr{kind}><th scope="row">{escaped(row.label)}{unit}</th>{cells}</tr>'
 
 
-def _sent(result: RunResult, anchor: str) -> Iterator[str]:
+def _sent(run: DrawnRun, anchor: str) -> Iterator[str]:
     """What the users sent: delays of all, and the data sequence and repeats of the first ones."""
+    result = run.result
     traces = {user: found.trace for user, found in result.users.items() if found.trace is not None}
     samples = {
         f"{user}, {link}": found
         for user, trace in traces.items()
         for link, found in trace.delays_s.items()
     }
-    yield figure(distributions(samples, delay_label="one-way delay"), f"{anchor}c")
+    yield run.figure(anchor, "c", lambda: distributions(samples, delay_label="one-way delay"))
     for index, (user, trace) in enumerate(list(traces.items())[:_DRAWN_USERS]):
         bands = [each for each in result.bands if each.user == user]
         span_s = (float(trace.edges_s[0]), float(trace.edges_s[-1]))
-        plots = (
-            data_sequence(
-                trace.points, trace.paths, time_label="run time (s)", span_s=span_s, bands=bands
+        yield f"<h3>Sent by {escaped(user)}</h3>"
+        yield run.figure(
+            anchor,
+            f"s{index}",
+            partial(
+                data_sequence,
+                trace.points,
+                trace.paths,
+                time_label="run time (s)",
+                span_s=span_s,
+                bands=bands,
             ),
-            counts_over_time(
+        )
+        yield run.figure(
+            anchor,
+            f"r{index}",
+            partial(
+                counts_over_time,
                 trace.edges_s,
                 dict(zip((f"{kind}s" for kind in KINDS[1:]), trace.repeats, strict=True)),
                 time_label="run time (s)",
                 bands=bands,
             ),
         )
-        yield f"<h3>Sent by {escaped(user)}</h3>"
-        for kind, plot in zip("sr", plots, strict=True):
-            yield figure(plot, f"{anchor}{kind}{index}")
 
 
-def _run(result: RunResult, anchor: str, name: str, *, in_detail: bool) -> str:
+def _run(run: DrawnRun, anchor: str, name: str, *, in_detail: bool) -> str:
+    result = run.result
     about = _PROTOCOLS.get(result.protocol, "")
     parts = [f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{escaped(name)}</h2>']
     parts.append(f'<p class="soft">{escaped(about)} · run directory {escaped(result.run)}</p>')
@@ -328,12 +371,12 @@ def _run(result: RunResult, anchor: str, name: str, *, in_detail: bool) -> str:
         items = "".join(f"<li>{escaped(each)}</li>" for each in result.remarks)
         parts.append(f'<div class="box"><h3>Remarks</h3><ul class="plain">{items}</ul></div>')
     parts += [
-        figure(throughput(result), f"{anchor}t"),
-        figure(delays(result), f"{anchor}d"),
-        *(_sent(result, anchor) if in_detail else ()),
-        figure(chart(result), f"{anchor}m"),
-        figure(allocation(result) or queue_rates(result), f"{anchor}q"),
-        figure(backlog(result), f"{anchor}b"),
+        run.figure(anchor, "t", lambda: throughput(result)),
+        run.figure(anchor, "d", lambda: delays(result)),
+        *(_sent(run, anchor) if in_detail else ()),
+        run.figure(anchor, "m", lambda: chart(result)),
+        run.figure(anchor, "q", lambda: allocation(result) or queue_rates(result)),
+        run.figure(anchor, "b", lambda: backlog(result)),
     ]
     parts += [_applications(result)]
     parts += [_interruptions(result), stories_table(result) or _handovers(result), _paths(result)]

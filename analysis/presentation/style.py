@@ -7,8 +7,8 @@ that a black-and-white print can be read.
 
 import io
 import re
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -76,6 +76,34 @@ def styled() -> AbstractContextManager[None]:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """A figure that has been drawn for a page; the words are those of its `Plot`.
+
+    Attributes
+    ----------
+    text, description, caption : str
+    """
+
+    text: str
+    description: str
+    caption: str
+
+    def svg(self, name: str) -> str:
+        """An inline SVG for a page.
+
+        Parameters
+        ----------
+        name : str
+            Unique in the page; prefixes the ids of the SVG.
+
+        Returns
+        -------
+        str
+        """
+        return _inline(self.text, name)
+
+
+@dataclass(frozen=True)
 class Plot:
     """A figure, the caption below it, and the sentence that replaces it for who cannot see it.
 
@@ -92,29 +120,14 @@ class Plot:
     description: str
     caption: str = ""
 
-    def svg(self, name: str) -> str:
-        """An inline SVG for a page.
-
-        Parameters
-        ----------
-        name : str
-            Unique in the page; prefixes the ids of the SVG.
-
-        Returns
-        -------
-        str
-        """
-        FigureCanvasSVG(self.figure)
+    def draw(self) -> "Drawing":
+        """Draw it for a page."""
         text = io.StringIO()
-        with styled():
-            self.figure.savefig(
-                text,
-                format="svg",
-                metadata={"Date": None, "Creator": None},
-                transparent=True,
-                dpi=_RASTER_DPI,
-            )
-        return _inline(text.getvalue(), name)
+        with styled(), _transparent(self.figure):
+            # `savefig` would lay out and draw everything twice.
+            canvas: Any = FigureCanvasSVG(self.figure)
+            canvas.print_svg(text, metadata={"Date": None, "Creator": None})
+        return Drawing(text.getvalue(), self.description, self.caption)
 
     def save(self, path: Path) -> None:
         """Write the figure for a paper, as the path's suffix says: .svg or .pdf.
@@ -130,6 +143,23 @@ class Plot:
         unnamed: Any = {"Date": None} if kind == "svg" else {"CreationDate": None}
         with matplotlib.rc_context(_EXPORT_STYLE):
             self.figure.savefig(path, format=kind, metadata=unnamed, dpi=_RASTER_DPI)
+
+
+@contextmanager
+def _transparent(figure: Figure) -> Iterator[None]:
+    """Let the page be seen through a figure, with images as fine as `_RASTER_DPI`."""
+    patches = [figure.patch, *(axes.patch for axes in figure.axes)]
+    before = [(patch.get_facecolor(), patch.get_edgecolor()) for patch in patches]
+    dpi = figure.dpi
+    figure.set_dpi(_RASTER_DPI)
+    for patch in patches:
+        patch.set(facecolor="none", edgecolor="none")
+    try:
+        yield
+    finally:
+        figure.set_dpi(dpi)
+        for patch, (face, edge) in zip(patches, before, strict=True):
+            patch.set(facecolor=face, edgecolor=edge)
 
 
 def mark_bands(

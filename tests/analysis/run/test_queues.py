@@ -97,7 +97,7 @@ def test_figures_of_a_run(fdm: RunResult, mptcp: RunResult, tmp_path: Path) -> N
     plots = [allocation(fdm), backlog(fdm), chart(fdm)]
     for plot in plots:
         assert plot is not None
-        assert plot.svg("x").startswith("<svg")
+        assert plot.draw().svg("x").startswith("<svg")
     assert fdm.chart is not None
     assert fdm.chart.ranges_m == {"uav": 319.4}
     assert set(fdm.chart.tracks) == {"ship1", "ship2", "uav"}

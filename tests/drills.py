@@ -142,7 +142,7 @@ def examine(run: Run, outcome: Outcome) -> Outcome:
                 state, reason = event["data"]["state"], event["data"].get("reason")
                 outcome.state = f"{state}: {reason}" if reason == "interrupted" else state
         for capture in directory.glob("captures/*.pcapng*"):
-            outcome.packets += len(read(capture).packets)
+            outcome.packets += read(capture).frames
         outcome.left += [path.name for path in directory.glob("*.img")]
         outcome.left += [path.name for path in directory.parent.glob(".*")]
     for process in Path("/proc").glob("[0-9]*/cmdline"):

@@ -30,8 +30,8 @@ from tactical.controller.network import (
     Settings,
     Trunk,
 )
+from tests.controller.campaign import campaign, moves
 from tests.controller.openvswitch import OpenVSwitch, RunningController, free_port, served, wait_for
-from tests.controller.test_decisions import campaign, moves
 
 ACCESS_POINTS, USERS = 49, 500
 CHANGES = 20

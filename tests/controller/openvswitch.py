@@ -2,7 +2,8 @@
 
 The userspace datapath with dummy ports (``--enable-dummy``) speaks OpenFlow and OVSDB as any
 other and forwards packets that are put in by hand, and needs neither the kernel's datapath nor
-network namespaces.  It does not shape: queues are rows of the database.
+network namespaces.  It does not shape: queues are rows of the database.  With `kernel` it is the
+kernel's datapath, whose ports are of this machine: for a machine that has no others.
 """
 
 import json
@@ -52,8 +53,9 @@ def wait_for(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) 
 class OpenVSwitch:
     """A private ovsdb-server and ovs-vswitchd."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, kernel: bool = False) -> None:
         self.directory = directory
+        self.kernel = kernel
         self.environment = {**os.environ, "OVS_RUNDIR": str(directory)}
         self.ovsdb = f"unix:{directory / 'db.sock'}"
         self._command("ovsdb-tool", "create", str(directory / "conf.db"), str(SCHEMA))
@@ -61,9 +63,7 @@ class OpenVSwitch:
         self._database = self._start_database()
         try:
             self.vsctl("--no-wait", "init")
-            self._switch = self._start(
-                "ovs-vswitchd", self.ovsdb, "--enable-dummy=override", "--disable-system"
-            )
+            self._switch = self._start_switch()
             self.vsctl("show")
         except BaseException:
             self.stop()
@@ -76,6 +76,10 @@ class OpenVSwitch:
         process = self._start("ovsdb-server", database, f"--remote=punix:{path}")
         wait_for(lambda: _listens(path), "ovsdb-server")
         return process
+
+    def _start_switch(self) -> subprocess.Popen[bytes]:
+        datapath = () if self.kernel else ("--enable-dummy=override", "--disable-system")
+        return self._start("ovs-vswitchd", self.ovsdb, *datapath)
 
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         control = str(self.directory / f"{name}.ctl")
@@ -97,11 +101,22 @@ class OpenVSwitch:
                 process.terminate()
                 process.wait(10)
 
-    def restart_database(self) -> None:
+    def restart_database(self, away_s: float = 0.0) -> None:
         """End ovsdb-server at once, and start another on the same file."""
         self._database.kill()
         self._database.wait(10)
+        time.sleep(away_s)
         self._database = self._start_database()
+
+    def restart_switch(self, away_s: float = 0.0) -> None:
+        """End ovs-vswitchd at once, and its flow entries with it, and start another."""
+        assert self._switch is not None
+        self._switch.kill()
+        self._switch.wait(10)
+        time.sleep(away_s)
+        self._switch = self._start_switch()
+        bridges = list(self.directory.glob("*.mgmt"))
+        wait_for(lambda: all(_listens(path) for path in bridges), "the bridges")
 
     def vsctl(self, *arguments: str) -> str:
         """Run ovs-vsctl."""
@@ -117,31 +132,38 @@ class OpenVSwitch:
     def build(self, network: ControlledNetwork, ports: Sequence[int]) -> None:
         """Make the described network, with controllers at these TCP ports of the loopback.
 
-        Trunks are patch ports; both their ends have a QoS row with default queue 0, as a link's
-        owner makes it.
+        Trunks are patch ports, and pairs of virtual interfaces of the kernel; both their ends have
+        a QoS row with default queue 0, as a link's owner makes it.
         """
+        if self.kernel:
+            for t in network.trunks:
+                ends = ("name", t.a_port, "type", "veth", "peer", "name", t.b_port)
+                self._command("ip", "link", "add", *ends)
         peers = {}
         for t in network.trunks:
             peers[t.a_datapath, t.a_port] = (t.b_port, t.rate_bps)
             peers[t.b_datapath, t.b_port] = (t.a_port, t.rate_bps)
         argv: list[str] = []
         for d in network.datapaths:
-            argv += ["--", "add-br", d.name, "--", "set", "bridge", d.name, "datapath_type=dummy"]
+            argv += ["--", "add-br", d.name, "--", "set", "bridge", d.name]
+            argv += ["datapath_type=" + ("system" if self.kernel else "dummy")]
             argv += ["protocols=OpenFlow13", "fail_mode=secure"]
             argv += [f"other-config:datapath-id={d.dpid:016x}"]
             argv += ["other-config:disable-in-band=true"]
         for number, p in enumerate(network.ports):
-            kind = ["type=dummy"]
+            kind = ["type=internal" if self.kernel else "type=dummy"]
             argv += ["--", "add-port", p.datapath, p.name]
             if (p.datapath, p.name) in peers:
                 peer, rate_bps = peers[p.datapath, p.name]
-                kind = ["type=patch", f"options:peer={peer}"]
+                kind = [] if self.kernel else ["type=patch", f"options:peer={peer}"]
                 rate = f"other-config:max-rate={int(rate_bps)}"
                 argv += ["--", f"--id=@u{number}", "create", "queue", rate]
                 argv += ["--", f"--id=@q{number}", "create", "qos", "type=linux-htb", rate]
                 argv += [f"queues:0=@u{number}", "--", "set", "port", p.name, f"qos=@q{number}"]
             argv += ["--", "set", "interface", p.name, *kind, f"ofport_request={p.number}"]
         self.vsctl(*argv[1:])
+        for p in network.ports if self.kernel else ():
+            self._command("ip", "link", "set", p.name, "up")
         targets = [f"tcp:127.0.0.1:{port}" for port in ports]
         argv = []
         for d in network.datapaths:
@@ -153,6 +175,10 @@ class OpenVSwitch:
             # Found again quickly: as if the network were a busy one.
             argv += ["--", "set", "controller", uuid, "max_backoff=1000"]
         self.vsctl(*argv[1:])
+
+    def classes(self, port: str) -> int:
+        """How many classes the kernel has at a port: its root, and one for each queue."""
+        return self._command("tc", "class", "show", "dev", port).count("class htb")
 
     def entries(self, bridge: str) -> list[str]:
         """Flow entries, without figures that change by themselves."""

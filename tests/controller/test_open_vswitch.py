@@ -19,6 +19,7 @@ from tactical.emulation.control import ControllerProcess, controlled_network
 from tactical.emulation.events import EventLog
 from tactical.emulation.plan import make_plan
 from tactical.emulation.processes import Process
+from tests.controller.campaign import campaign, moves
 from tests.controller.openvswitch import (
     OpenVSwitch,
     RunningController,
@@ -26,7 +27,6 @@ from tests.controller.openvswitch import (
     wait_for,
     worker_controller,
 )
-from tests.controller.test_decisions import campaign, moves
 from tests.controller.test_reading import segment as handshake
 
 BRIDGES = ("satcom", "uav", "shore")

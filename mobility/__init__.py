@@ -23,7 +23,7 @@ What needs a package that takes long to import is in a module of its own: `mobil
 `mobility.geodesy` (charts) and `mobility.satellites` (orbits).
 """
 
-from mobility.association import Association, Reluctance, associations
+from mobility.association import Association, Reluctance, Selection, associations
 from mobility.coverage import (
     Contact,
     Contacts,
@@ -68,6 +68,7 @@ __all__ = [
     "Path",
     "Racetrack",
     "Reluctance",
+    "Selection",
     "Straight",
     "Together",
     "Trajectory",

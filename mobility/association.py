@@ -1,7 +1,7 @@
 """Association: which access point a node uses when, and how reluctantly it changes."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,6 +67,59 @@ class Reluctance:
             raise ValueError(f"ratio must be 1 or more, not {self.ratio!r}")
         if not 0.0 <= self.dwell_s < _NEVER:
             raise ValueError(f"dwell_s must be 0 or more, not {self.dwell_s!r}")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What a node uses whose way nobody knows beforehand; found step by step, as `associations`.
+
+    Attributes
+    ----------
+    access_point : int or None
+        Number of the access point in use.
+    usable : frozenset of int
+        Those that were found and have not been lost since.
+    nearer_since_s : mapping
+        Since when others have been so much nearer that they may be changed to.
+    """
+
+    access_point: int | None = None
+    usable: frozenset[int] = frozenset()
+    nearer_since_s: Mapping[int, float] = field(default_factory=dict)
+
+    def after(
+        self, shares: Sequence[float], now_s: float, reluctance: Reluctance | None = None
+    ) -> "Selection":
+        """Return what is used at `now_s`, not long after this.
+
+        Parameters
+        ----------
+        shares : sequence of float
+            Distance of each access point as a share of its range.
+        """
+        ratio = reluctance.ratio if reluctance else 1.0
+        usable = frozenset(
+            number
+            for number, share in enumerate(shares)
+            if share <= 1.0 or (number in self.usable and share <= ratio)
+        )
+        used = self.access_point
+        if used not in usable:
+            nearest = min(usable, key=lambda number: shares[number], default=None)
+            return Selection(nearest, usable)
+        if used is None or reluctance is None:
+            return Selection(used, usable)
+        nearer = {
+            number: self.nearer_since_s.get(number, now_s)
+            for number in sorted(usable)
+            if number != used and shares[used] > ratio * shares[number]
+        }
+        since_s, other = min(
+            ((at_s, number) for number, at_s in nearer.items()), default=(0.0, used)
+        )
+        if other != used and now_s >= since_s + reluctance.dwell_s:
+            return Selection(other, usable)
+        return Selection(used, usable, nearer)
 
 
 def associations(

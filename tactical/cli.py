@@ -31,6 +31,7 @@ COMMANDS = (
     "preview",
     "run",
     "batch",
+    "live",
     "replay",
     "report",
     "analyse",

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ class Request:
     time: str = "auto"
     network: str = MININET
     kill: Kill | None = None
+    steered: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,15 @@ class Progress:
 
 
 def execute(
-    requests: Sequence[Request], *, progress: Callable[[Progress], None] = lambda _: None
+    requests: Sequence[Request],
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+    started: Callable[[Path, Child], None] = lambda _, __: None,
 ) -> list[Path]:
     """Make the runs, all on one machine, and return their directories.
+
+    `started` is called when the worker of a run has been started; what is said to the child
+    (`Child.say`) are commands of people who steer it (`tactical.steering`).
 
     The directories hold everything but the analysis.  A run that fails has a last ``state``
     event ``failed`` with the reason; that is no exception.
@@ -128,14 +136,19 @@ def execute(
                 worker(directories, machine),
                 directories if machine.virtual_time else parents,
                 log,
-                told_path=directories[0] / "events.jsonl",
+                told=_told(directories[0], part[0][1]),
                 room_bytes=sum(room_bytes(plan) for _, _, plan in part),
                 seed=part[0][1].seed,
             )
             begun.update(directories)
             followers = [_Follower(run_dir, r.protocol) for run_dir, r, _ in part]
-            _accompany(child, followers, progress)
+            _accompany(child, followers, progress, partial(started, directories[0], child))
     return run_dirs
+
+
+def _told(run_dir: Path, request: Request) -> list[Path]:
+    """Files of a run that a machine in virtual time writes at once."""
+    return [run_dir / name for name in ("events.jsonl", "samples.jsonl")[: 1 + request.steered]]
 
 
 def _check_simulated(requests: Sequence[Request], plans: Sequence[Plan]) -> None:
@@ -155,11 +168,15 @@ def _remove_unless(begun: set[Path], run_dir: Path) -> None:
 
 
 def _accompany(
-    child: Child, followers: Sequence[_Follower], progress: Callable[[Progress], None]
+    child: Child,
+    followers: Sequence[_Follower],
+    progress: Callable[[Progress], None],
+    started: Callable[[], None],
 ) -> None:
     """Follow the runs of one worker to their end, and close their records."""
     interrupted = False
     try:
+        started()
         _follow(child, followers, progress)
     except KeyboardInterrupt:
         interrupted = True
@@ -269,6 +286,8 @@ def _describe_run(run_dir: Path, request: Request, plan: Plan, machine: Machine)
         f'machine = "{machine.description}"',
         f'fingerprint = "{scenarios.fingerprint(request.experiment)}"',
     ]
+    if request.steered:
+        header.append("steered = true")
     if request.kill is not None:
         header.append(f"kill = {json.dumps(str(request.kill))}")
     resolved = scenarios.to_toml(request.experiment, "scenario")

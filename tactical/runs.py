@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from tactical.signals import stopped_by_signals
 
 if TYPE_CHECKING:
     from tactical.experiment import Progress, Request
+    from tactical.host.process import Child
 
 
 def add_time_argument(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +31,23 @@ def add_time_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def make(
-    requests: Sequence[Request], duration_s: float
+    requests: Sequence[Request],
+    duration_s: float,
+    *,
+    begun: Callable[[Path, Child], None] = lambda _, __: None,
+    afterwards: str = "is analysed",
 ) -> tuple[list[Path], KeyboardInterrupt | None]:
-    """Make the runs; when interrupted, whatever directories there are and the interrupt."""
+    """Make the runs; when interrupted, whatever directories there are and the interrupt.
+
+    `begun` is called as by `tactical.experiment.execute`; `afterwards` is what people who interrupt
+    are told of the recording.
+    """
     from tactical import experiment as lifecycle
 
     seen: dict[Path, None] = {}
     notice = (
         f"stopping… the network is taken down ({lifecycle.STOP_GRACE_S:g} s at most), "
-        "then what was recorded is analysed"
+        f"then what was recorded {afterwards}"
     )
     with (
         reporter([request.protocol for request in requests], duration_s) as show,
@@ -50,7 +59,7 @@ def make(
             show(step)
 
         try:
-            return lifecycle.execute(requests, progress=note), None
+            return lifecycle.execute(requests, progress=note, begun=begun), None
         except KeyboardInterrupt as interrupt:
             return list(seen), interrupt
 

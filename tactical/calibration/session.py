@@ -63,7 +63,7 @@ def measure(machine: Machine, *, quick: bool, show: Callable[[str, float], None]
             worker(directory, quick=quick, virtual_time=machine.virtual_time),
             [directory],
             log,
-            told_path=told,
+            told=[told],
         )
         try:
             while child.wait(FOLLOW_PERIOD_S) is None:

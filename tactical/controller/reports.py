@@ -8,6 +8,7 @@ the same with ``"source": "hostapd"``                                who has see
 ``{"user": u, "access_point": a, "distance_m": 900, "range_m": x}``  distance, and its reach
 ``{"user": u, "rate_bps": 3e6}``                                     a new demand
 ``{"trunk": t, "rate_bps": 4e6, "delay_s": 0.25}``                   what a trunk carries now
+``{"policy": "shortest"}``                                           which policy decides
 ===================================================================  =========================
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from . import policy
 from .events import (
     AssociationChanged,
     AssociationExpected,
@@ -23,6 +25,7 @@ from .events import (
     DemandSet,
     DistanceMeasured,
     Event,
+    PolicySet,
     SignalMeasured,
 )
 from .network import ControlledNetwork
@@ -71,7 +74,7 @@ def _object(line: str) -> dict[str, Any]:
     except (ValueError, RecursionError):  # among the first: numbers with thousands of digits
         raise ValueError("expected a JSON object") from None
     if not isinstance(report, dict):
-        raise ValueError("expected an object with a user or a trunk")
+        raise ValueError("expected an object with a user, a trunk or a policy")
     return report
 
 
@@ -81,8 +84,12 @@ def _event(report: dict[str, Any], now_s: float) -> Event:
             raise ValueError("expected trunk, rate_bps and delay_s")
         rate_bps = _number(report, "rate_bps", RATE_OR_NONE_BPS)
         return CapacitySet(trunk, rate_bps, _number(report, "delay_s", DELAY_S))
+    if "policy" in report:
+        if set(report) != {"policy"} or report["policy"] not in policy.NAMES:
+            raise ValueError(f"expected policy alone, one of {', '.join(policy.NAMES)}")
+        return PolicySet(report["policy"])
     if not isinstance(report.get("user"), str):
-        raise ValueError("expected an object with a user or a trunk")
+        raise ValueError("expected an object with a user, a trunk or a policy")
     user: str = report["user"]
     fields = set(report) - {"user"}
     if fields == {"rate_bps"}:

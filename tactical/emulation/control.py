@@ -106,6 +106,8 @@ class ControllerProcess:
         self._lock = threading.Lock()
         self._associated: dict[tuple[str, str], bool] = {}
         self._links: dict[str, tuple[float, float]] = {}
+        self._demands: dict[str, float] = {}
+        self._policy: str | None = None
         self._killed = False
         self._begin()
 
@@ -123,7 +125,7 @@ class ControllerProcess:
         self._reader.join(5.0)
 
     def restart(self) -> None:
-        """Start it again after :meth:`kill`, and tell it who is associated now.
+        """Start it again after :meth:`kill`, and tell it what it had been told.
 
         The kernel ends the process with the thread that calls this.
         """
@@ -134,6 +136,10 @@ class ControllerProcess:
             self._tell(user=user, access_point=access_point, associated=associated)
         for trunk, (rate_bps, delay_s) in list(self._links.items()):
             self._tell(trunk=trunk, rate_bps=rate_bps, delay_s=delay_s)
+        for user, rate_bps in list(self._demands.items()):
+            self._tell(user=user, rate_bps=rate_bps)
+        if self._policy is not None:
+            self._tell(policy=self._policy)
 
     def report(
         self, user: str, access_point: str, associated: bool, source: str = "testbed"
@@ -146,6 +152,16 @@ class ControllerProcess:
         """Tell the controller what a trunk carries from now on, as a modem does (RFC 8175)."""
         self._links[trunk] = (rate_bps, delay_s)
         self._tell(trunk=trunk, rate_bps=rate_bps, delay_s=delay_s)
+
+    def report_demand(self, user: str, rate_bps: float) -> None:
+        """Tell the controller what to plan with for a user."""
+        self._demands[user] = rate_bps
+        self._tell(user=user, rate_bps=rate_bps)
+
+    def report_policy(self, policy: str) -> None:
+        """Tell the controller which of its policies decides from now on."""
+        self._policy = policy
+        self._tell(policy=policy)
 
     def _tell(self, **line: object) -> None:
         with self._lock:

@@ -28,10 +28,18 @@ class EventLog:
         Where the files are.
     tell
         Also gets every line of ``events.jsonl``.
+    tell_sample
+        Also gets every line of ``samples.jsonl``.
     """
 
-    def __init__(self, run_dir: Path, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        tell: Callable[[str], None] | None = None,
+        tell_sample: Callable[[str], None] | None = None,
+    ) -> None:
         self._tell = tell
+        self._tell_sample = tell_sample
         self._zero_s: float | None = None
         self._lock = threading.Condition()
         self._sequence = 0
@@ -76,7 +84,10 @@ class EventLog:
             if self._events.closed:
                 return
             if kind == "sample":
-                self._append(self._samples, json.dumps({**stamp, "datapath": node, **data}))
+                line = json.dumps({**stamp, "datapath": node, **data})
+                self._append(self._samples, line)
+                if self._tell_sample is not None:
+                    self._tell_sample(line)
                 return
             event = {"seq": self._sequence, **stamp, "kind": kind, "node": node, "data": data}
             self._sequence += 1

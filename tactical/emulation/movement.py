@@ -21,7 +21,7 @@ import dataclasses
 import functools
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -59,6 +59,7 @@ class Movement:
         self._events = events
         self._predicting = network.plan.protocol == "fdm" and scenario.prediction == "mobility"
         self._over = threading.Event()
+        self._nodes: list[Station | AccessPoint] = [*scenario.stations, *scenario.access_points]
         self._access_points = {access_point.name for access_point in scenario.access_points}
         self._handovers = scenario.handovers()
         self._changing = {a.name: a.backhaul for a in scenario.accesses if a.backhaul.profile}
@@ -157,13 +158,12 @@ class Movement:
             self._controller.report_link(trunk, after.capacity_bps, after.delay_s)
 
     def _write_positions(self, time_s: float) -> None:
-        nodes: list[Station | AccessPoint] = [*self._scenario.stations]
-        nodes += self._scenario.access_points
-        places: dict[str, NDArray[np.float64]] = {}
-        for node in nodes:
-            places[node.name] = node.trajectory.position(time_s)[0]
-            east, north, up = (float(x) for x in places[node.name])
-            self._events.write("position", node.name, east_m=east, north_m=north, up_m=up)
+        self._write({node.name: node.trajectory.position(time_s)[0] for node in self._nodes})
+
+    def _write(self, places: Mapping[str, NDArray[np.float64]]) -> None:
+        for node, place in places.items():
+            east, north, up = (float(x) for x in place)
+            self._events.write("position", node, east_m=east, north_m=north, up_m=up)
         self._network.place(places)
 
     def _change(self, change: Handover) -> None:

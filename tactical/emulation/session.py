@@ -44,6 +44,8 @@ from .radios import simulated_radios
 from .recording import recorders
 from .sampling import sampling
 from .station_events import StationEvents
+from .steered_movement import SteeredMovement
+from .steering_input import heard_commands
 from .subflow_priorities import SubflowPriorities
 from .telling import told_at_once
 from .traffic import check_clients, iperf3, reported_error
@@ -55,9 +57,10 @@ FINISH_GRACE_S = 30.0
 def run_all(run_dirs: Sequence[Path], *, virtual_time: bool = False) -> int:
     """Run each prepared directory; returns 0 if all ended as ``done``, else 1.
 
-    With `virtual_time` events are also told at once, since nobody outside sees the directories.
+    With `virtual_time` events are also told at once, and samples where somebody steers, since
+    nobody outside sees the directories.
     """
-    tell = told_at_once() if virtual_time else None
+    tell = (told_at_once(0), told_at_once(1)) if virtual_time else None
     prepared = [(run_dir, *_load(run_dir)) for run_dir in run_dirs]
     radios = max(plan.radio_count for _, _, plan, _ in prepared)
     failed = 0
@@ -95,9 +98,11 @@ def _run(
     plan: Plan,
     kill: Kill | None,
     switching: OpenVSwitch,
-    tell: Callable[[str], None] | None,
+    tell: tuple[Callable[[str], None], Callable[[str], None]] | None,
 ) -> bool:
-    with EventLog(run_dir, tell) as events:
+    steered = _header(run_dir).get("steered", False)
+    tell_event, tell_sample = tell or (None, None)
+    with EventLog(run_dir, tell_event, tell_sample if steered else None) as events:
         try:
             _emulate(run_dir, scenario, plan, kill, switching, events)
         except (CommandError, EmulationError) as error:
@@ -142,7 +147,12 @@ def _emulate(
         stack.enter_context(StationEvents(network, control, events))
         priorities.begin(network.run)
         stack.callback(priorities.end)
-        movement = Movement(scenario, network, control, priorities, events)
+        parts = (scenario, network, control, priorities, events)
+        movement = (
+            SteeredMovement(*parts, heard_commands(scenario, events))
+            if _header(run_dir).get("steered", False)
+            else Movement(*parts)
+        )
         movement.start_position()
         # They need addresses; as the controller, they may take long to start.
         applications = stack.enter_context(programs(network, run_dir))

@@ -4,8 +4,8 @@
 #
 # The guest's root is the host's, over 9p without a cache, where each look at a file is a round
 # trip. DIRECTORIES (separated by colons) hold only programs and libraries, which do not change
-# while the guest lives, so they are mounted again with a cache. Then COMMAND runs; the end of
-# standard input means "stop" and reaches it as SIGTERM.
+# while the guest lives, so they are mounted again with a cache. Then COMMAND runs; it gets what comes
+# by standard input, whose end means "stop" and reaches it as SIGTERM.
 item=/sys/firmware/qemu_fw_cfg/by_name/opt/org.tactical/command/raw
 [ -e $item ] || modprobe qemu_fw_cfg
 words=$(cat $item) || exit 255
@@ -30,9 +30,10 @@ echo "tactical: guest is up after $(cut -d' ' -f1 /proc/uptime) s"
 
 exec 3<&0
 # One stream: standard error has a port of its own, which would mix its lines with the others.
-"$@" </dev/null 2>&1 3<&- &
+mknod /run/lines p
+"$@" </run/lines 2>&1 3<&- &
 worker=$!
-{ cat <&3 >/dev/null; kill -TERM $worker; } 2>/dev/null &
+{ cat <&3 >/run/lines; kill -TERM $worker; } 2>/dev/null &
 watcher=$!
 wait $worker
 status=$?

@@ -1,6 +1,7 @@
 #!/bin/sh
-# What a hermetic guest does (see hermetic.py): runs the command of /experiment-command, shell words,
-# ends it by SIGTERM when a line comes from outside, and gives its exit status to QEMU.
+# What a hermetic guest does (see hermetic.py): runs the command of /experiment-command, shell words.
+# Lines that come from outside are its standard input, but for a full stop alone, which ends it by
+# SIGTERM. Its exit status goes to QEMU.
 PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
 export PATH HOME=/root
 mount -t tmpfs tmpfs /run
@@ -21,9 +22,13 @@ echo 100 >/proc/sys/vm/dirty_expire_centisecs
 eval "set -- $(cat /experiment-command)"
 echo "tactical: guest is up after $(cut -d' ' -f1 /proc/uptime) s"
 
-"$@" </dev/null &
+mknod /run/lines p
+"$@" </run/lines &
 worker=$!
-{ head -c 1 /dev/console >/dev/null; kill -TERM $worker; } 2>/dev/null &
+{
+    while read -r line && [ "$line" != . ]; do printf '%s\n' "$line"; done
+    kill -TERM $worker
+} </dev/console >/run/lines 2>/dev/null &
 wait $worker
 status=$?
 umount /experiment || mount -o remount,ro /experiment

@@ -37,13 +37,14 @@ DIRECTORY = Path("/experiment/run")
 IMAGE_NAME = "guest-memory.img"
 BOOT_LIMIT_S = 300.0
 _UP_MARK = b"tactical: guest is up"
-_STOP = b"."
+_STOP = b".\n"
 
 # For programs and what they write elsewhere than in the command's directory.
 _SYSTEM_ROOM_BYTES = 512 * 2**20
 _LOG_ROOM_BYTES = 100 * 2**20
 _KEPT_IMAGES = 3
 
+_SKIPPING = "sleep=off,rr=record,rrfile=/dev/null"
 _BOOT_MODULES = ("libnvdimm", "nfit", "nd_pmem", "crc32c_generic", "ext4")
 
 
@@ -57,17 +58,26 @@ class HermeticMachine:
         Release of an installed kernel, as in /lib/modules.
     memory_mib : int
         Memory for programs at work, in MiB; files have their own.
+    waits : bool
+        While the guest has nothing to do, its clock goes as this machine's does, instead of
+        skipping that time. Lines may enter it, which no two runs get at the same instruction.
     """
 
     kernel: str
     memory_mib: int = 2048
+    waits: bool = False
 
     name = "vm"
     virtual_time = True
 
     @property
     def description(self) -> str:
-        return f"virtual machine in software, virtual time, kernel {self.kernel}"
+        how = "virtual time in step with ours" if self.waits else "virtual time"
+        return f"virtual machine in software, {how}, kernel {self.kernel}"
+
+    def in_step(self) -> HermeticMachine:
+        """See `Machine.in_step`."""
+        return dataclasses.replace(self, waits=True)
 
     def with_memory(self, memory_mib: int) -> HermeticMachine:
         """See `Machine.with_memory`."""
@@ -78,7 +88,9 @@ class HermeticMachine:
 
         Names in capitals stand for files that a start makes.
         """
-        return self._command(Path("INITRAMFS"), Path("SYSTEM"), 0, Path("MEMORY"), 0, Path("TOLD"))
+        return self._command(
+            Path("INITRAMFS"), Path("SYSTEM"), 0, Path("MEMORY"), 0, [Path("TOLD")]
+        )
 
     def _command(
         self,
@@ -87,7 +99,7 @@ class HermeticMachine:
         system_bytes: int,
         memory: Path,
         memory_bytes: int,
-        told: Path,
+        told: Sequence[Path],
         seed: int = 0,
     ) -> list[str]:
         most = self.memory_mib * 2**20 + system_bytes + memory_bytes
@@ -99,7 +111,7 @@ class HermeticMachine:
             *("-m", f"{self.memory_mib}M,slots=2,maxmem={-(-most // 2**20) + 1024}M"),
             # An instruction takes 1 ns (2 to the power of `shift`); time without any is skipped.
             # Recording, whose file nobody reads, makes QEMU skip it at an exact instruction.
-            *("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null"),
+            *("-icount", f"shift=0,{'sleep=on' if self.waits else _SKIPPING}"),
             *("-rtc", "base=2000-01-01T00:00:00,clock=vm"),
             *("-seed", str(seed)),
             *("-kernel", f"/boot/vmlinuz-{self.kernel}", "-initrd", str(first)),
@@ -107,8 +119,7 @@ class HermeticMachine:
             *_memory("system", system, system_bytes, shared=False),
             *_memory("experiment", memory, memory_bytes, shared=True),
             *("-chardev", "stdio,id=console,signal=off", "-device", "isa-serial,chardev=console"),
-            *("-chardev", f"file,id=told,append=on,path={_escaped(told)}"),
-            *("-device", "isa-debugcon,iobase=0xe9,chardev=told"),
+            *(word for number, file in enumerate(told) for word in _debug_console(number, file)),
             *("-device", "isa-debug-exit,iobase=0xf4"),
         ]
 
@@ -121,7 +132,7 @@ class HermeticMachine:
         writable: Sequence[Path],
         log_path: Path,
         *,
-        told_path: Path | None = None,
+        told: Sequence[Path] = (),
         room_bytes: int = 0,
         seed: int = 0,
     ) -> Child:
@@ -130,7 +141,7 @@ class HermeticMachine:
             raise HostError("a guest in virtual time has one directory")
         own = TemporaryDirectory()
         home = writable[0] if writable else own.path
-        told, image = told_path or own.path / "told", home / IMAGE_NAME
+        image = home / IMAGE_NAME
         undo: list[Callable[[], object]] = [own.remove]
         try:
             compile_packages()
@@ -138,7 +149,9 @@ class HermeticMachine:
             room = memory_disk.aligned(room_bytes + _LOG_ROOM_BYTES)
             _check_room(home, room)
             undo.append(lambda: image.unlink(missing_ok=True))
-            lock = _new_memory(image, room, writable, {log_path.resolve(), told.resolve()})
+            lock = _new_memory(
+                image, room, writable, {path.resolve() for path in (log_path, *told)}
+            )
             undo.append(lambda: os.close(lock))
             first = own.path / "initramfs"
             words = [str(DIRECTORY) if Path(w) in writable else w for w in argv]
@@ -244,6 +257,14 @@ def _own_failure(status: int) -> str | None:
     if status == _ENDED_ITSELF:
         return "the virtual machine ended by itself (its kernel failed; the console is in the log)"
     return None
+
+
+def _debug_console(number: int, file: Path) -> list[str]:
+    """The port number `number` through which lines leave (`emulation.telling`), into a file."""
+    return [
+        *("-chardev", f"file,id=told{number},append=on,path={_escaped(file)}"),
+        *("-device", f"isa-debugcon,iobase={0xE9 + number:#x},chardev=told{number}"),
+    ]
 
 
 def _memory(name: str, file: Path, size_bytes: int, *, shared: bool) -> list[str]:

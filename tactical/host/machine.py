@@ -42,6 +42,10 @@ class Machine(Protocol):
         """
         ...
 
+    def in_step(self) -> Machine:
+        """The same machine with a clock that keeps step with people who watch and steer."""
+        ...
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The argument vector that runs `argv` there, exactly as `start` would.
 
@@ -77,7 +81,7 @@ class Machine(Protocol):
         writable: Sequence[Path],
         log_path: Path,
         *,
-        told_path: Path | None = None,
+        told: Sequence[Path] = (),
         room_bytes: int = 0,
         seed: int = 0,
     ) -> Child:
@@ -89,13 +93,15 @@ class Machine(Protocol):
             As for `command`.
         log_path : Path
             Gets what the command and the machine say.
-        told_path : Path, optional
-            Gets, line by line, what a command in virtual time tells (`emulation.telling`); others
-            write where they are seen.
+        told : sequence of Path
+            Files that get, line by line, what a command in virtual time tells through the first
+            port, the second and so on (`emulation.telling`); others write where they are seen.
         room_bytes : int
             What the command may write. A machine in virtual time has to reserve it beforehand.
         seed : int
             Of the random numbers of a machine in virtual time; others have their own.
+
+        Lines said to the child (`Child.say`) are the command's standard input.
 
         The child's exit status is that of `argv` (255: the virtual machine itself failed, and
         `failure` or the log says how). `stop` reaches `argv` as SIGTERM; after the grace

@@ -26,6 +26,9 @@ class NativeMachine:
     def with_memory(self, memory_mib: int) -> NativeMachine:
         return self  # it has what it has
 
+    def in_step(self) -> NativeMachine:
+        return self  # it is theirs
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         return list(argv)
 
@@ -38,7 +41,7 @@ class NativeMachine:
         writable: Sequence[Path],
         log_path: Path,
         *,
-        told_path: Path | None = None,
+        told: Sequence[Path] = (),
         room_bytes: int = 0,
         seed: int = 0,
     ) -> Child:

@@ -105,6 +105,10 @@ class VirtualMachine:
         """See `Machine.with_memory`."""
         return dataclasses.replace(self, memory_mib=enough(memory_mib, self.memory_mib))
 
+    def in_step(self) -> VirtualMachine:
+        """See `Machine.in_step`: its clock is that of this machine."""
+        return self
+
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The `virtme-run` command; see `Machine.command`."""
         directories = _usable(writable)
@@ -167,7 +171,7 @@ class VirtualMachine:
         writable: Sequence[Path],
         log_path: Path,
         *,
-        told_path: Path | None = None,
+        told: Sequence[Path] = (),
         room_bytes: int = 0,
         seed: int = 0,
     ) -> Child:

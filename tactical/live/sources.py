@@ -1,17 +1,22 @@
-"""Where the state of the page comes from: a recording that is played, or a run that goes on."""
+"""Where the state of the page comes from: a recording that is played, or a run that goes on.
+
+A run that goes on is followed only, or steered by whoever started it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from analysis.run.directory import RunDirectoryError, read_run
 
+from .. import steering
 from ..host.hermetic import IMAGE_NAME
+from ..playback import Playback
 from ..tail import Tail
-from .playback import Playback
 from .records import Record, of_event, of_run, of_sample
 from .setup import SetupError, read_setup
 from .state import State
@@ -29,7 +34,7 @@ class Source(Protocol):
     """What the server shows."""
 
     mode: str
-    """"replay" or "live"."""
+    """"replay", "live" or "steered"."""
     epoch: int
     """Counts up when the state begins anew, and what viewers have seen is worth nothing."""
     state: State
@@ -191,6 +196,40 @@ class Following:
 
     def command(self, command: Mapping[str, Any], now_s: float) -> None:
         raise CommandRefused("this run is watched only, until it is over")
+
+
+class Steered(Following):
+    """A run that goes on and does what the steering viewer wants.
+
+    Parameters
+    ----------
+    run_dir : Path
+        Its directory.
+    say : callable
+        Takes a line for the standard input of the run's worker.
+    """
+
+    mode = "steered"
+
+    def __init__(self, run_dir: Path, say: Callable[[bytes], None]) -> None:
+        super().__init__(run_dir)
+        self._say = say
+        setup = self.state.setup
+        self._names = steering.Names(
+            nodes=(*setup.stations, *setup.access_points),
+            relays=[link.relay for link in setup.links],
+            users=[user.name for user in setup.users],
+        )
+
+    def command(self, command: Mapping[str, Any], now_s: float) -> None:
+        phase = self.state.store.get("run", "phase")
+        if phase != "running":
+            raise CommandRefused(f"only a run whose traffic flows is steered; this one is {phase}")
+        try:
+            said = steering.read(command, self._names)
+        except steering.CommandError as error:
+            raise CommandRefused(str(error)) from error
+        self._say(json.dumps(steering.document(said)).encode() + b"\n")
 
 
 def open_run(run_dir: Path) -> Replay | Following:

@@ -9,6 +9,8 @@ Sections of the state (see `store`):
 ``links``       relay to whether it is up, its capacity, what passes, utilisation
 ``subflows``    "user relay" to what is measured, allocated, guaranteed and waiting
 ``goodput``     user to its rate, where it is known
+``movement``    ``playing`` and ``speed``, where people steer
+``demands``     user to what is planned for it
 ``stories``     number to a story (see `story`)
 ==============  =============================================================================
 
@@ -65,6 +67,10 @@ class State:
             self._link(link.relay, up=True, capacity_bps=link.rate_bps)
         for station in setup.stations:
             self.store.put("associated", station, None)
+        for user in setup.users:
+            self.store.put("demands", user.name, user.offered_bps)
+        self.store.put("movement", "playing", True)
+        self.store.put("movement", "speed", 1.0)
 
     def apply(self, record: Record) -> None:
         """Take in one record; records come in order of time.
@@ -103,6 +109,8 @@ class State:
                 self._capacity_bps[record.node] = float(record.data["rate_bps"])
                 up = record.data.get("loss") != 1.0
                 self._link(record.node, capacity_bps=self._capacity_bps[record.node], up=up)
+            case "command":
+                self._command(record)
             case "state":
                 self.store.put("run", "phase", record.data.get("state"))
                 self.store.put("run", "reason", record.data.get("reason"))
@@ -139,6 +147,17 @@ class State:
             if self.setup.protocol == "sptcp" and self.setup.links:
                 # One path at a time: the first satellite serves while the radio does not.
                 self._subflow(user, self.setup.links[0].relay, attached=not attached)
+
+    def _command(self, record: Record) -> None:
+        match record.data:
+            case {"do": "demand", "user": user, "rate_bps": rate_bps}:
+                self.store.put("demands", str(user), rate_bps)
+            case {"do": "policy", "policy": policy}:
+                self.store.put("run", "policy", policy)
+            case {"do": "play", "playing": playing}:
+                self.store.put("movement", "playing", playing)
+            case {"do": "speed", "speed": speed}:
+                self.store.put("movement", "speed", speed)
 
     def _queue_set(self, record: Record) -> None:
         data = record.data

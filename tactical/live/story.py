@@ -72,6 +72,8 @@ class Teller:
             case "killed":
                 text = f"{record.data.get('process')} is killed on purpose"
                 self._begin(record, "error", text, good=False)
+            case "command":
+                self._begin(record, "command", _commanded(record.data))
             case "state":
                 state, reason = record.data.get("state"), record.data.get("reason")
                 text = f"{state}: {reason}" if reason else str(state)
@@ -211,6 +213,23 @@ def duration(seconds: float) -> str:
 def rate(rate_bps: float) -> str:
     """A rate for people: ``388 kbit/s``, ``2.14 Mbit/s``."""
     return f"{rate_bps / 1e3:.0f} kbit/s" if rate_bps < 1e6 else f"{rate_bps / 1e6:.2f} Mbit/s"
+
+
+def _commanded(command: Mapping[str, Any]) -> str:
+    match command:
+        case {"do": "place", "node": node}:
+            return f"{node} is moved by hand"
+        case {"do": "link", "relay": relay, "up": up}:
+            return f"the link of {relay} is {'healed' if up else 'cut'} by hand"
+        case {"do": "demand", "user": user, "rate_bps": rate_bps}:
+            return f"{rate(float(rate_bps))} are planned for {user}"
+        case {"do": "policy", "policy": policy}:
+            return "flow deviation decides" if policy == "fdm" else f"policy {policy}"
+        case {"do": "play", "playing": playing}:
+            return "nodes go on" if playing else "nodes stop"
+        case {"do": "speed", "speed": speed}:
+            return f"nodes move {float(speed):g} times as fast"
+    return str(command.get("do"))
 
 
 def _between(start_s: object, end_s: float | None) -> float | None:

@@ -15,6 +15,7 @@ from tactical.controller.events import (
     AssociationExpected,
     DemandSet,
     DistanceMeasured,
+    PolicySet,
     SignalMeasured,
 )
 from tactical.controller.network import (
@@ -142,6 +143,13 @@ def test_reports(report: dict[str, Any], event: object) -> None:
 ODD = st.sampled_from([10**400, -(10**400), 1e300, 5e-324, 2**63, "s", "uav", "satcom:eth3"])
 FIELDS = ["user", "access_point", "associated", "in_s", "rate_bps", "trunk", "delay_s"]
 FIELDS += ["signal_dbm", "distance_m", "range_m", "source"]
+
+
+def test_a_policy_is_reported_by_a_name_that_there_is() -> None:
+    assert read_report('{"policy": "shortest"}', 0.0) == PolicySet("shortest")
+    for line in ('{"policy": "best"}', '{"policy": []}', '{"policy": "fdm", "user": "s"}'):
+        with pytest.raises(ValueError, match="one of ecmp, fdm"):
+            read_report(line, 0.0)
 
 
 @given(

@@ -33,7 +33,7 @@ class Served:
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
         return self.process.returncode
 
 

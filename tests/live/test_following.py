@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tactical.live.setup import SetupError
-from tactical.live.sources import CommandRefused, Following, Replay, open_run
+from tactical.live.sources import CommandRefused, Following, Replay, Steered, open_run
 
 from .conftest import RUNS
 
@@ -125,3 +125,25 @@ def test_a_directory_that_does_not_say_what_it_is_names_the_file(
         (run_dir / name).write_text(content)
     with pytest.raises(SetupError, match=problem):
         open_run(run_dir)
+
+
+def test_a_steered_run_is_told_commands_while_its_traffic_flows(run_dir: Path) -> None:
+    said: list[bytes] = []
+    steered = Steered(run_dir, said.append)
+    cut = {"do": "link", "relay": "satcom", "up": False}
+    steered.advance(0.0)
+    with pytest.raises(CommandRefused, match="this one is defined"):
+        steered.command(cut, 0.0)
+    tell(run_dir, "state", "run", 0.0, state="running")
+    steered.advance(0.1)
+    steered.command(cut, 0.1)
+    with pytest.raises(CommandRefused, match="satcom, uav"):
+        steered.command({"do": "link", "relay": "ship1", "up": False}, 0.1)
+    with pytest.raises(CommandRefused, match="ship1, ship2, uav"):
+        steered.command({"do": "place", "node": "satcom", "east_m": 0, "north_m": 0}, 0.1)
+    tell(run_dir, "state", "run", 9.0, state="collecting")
+    steered.advance(0.2)
+    with pytest.raises(CommandRefused, match="this one is collecting"):
+        steered.command(cut, 0.2)
+    assert [json.loads(line) for line in said] == [cut]
+    assert said[0].endswith(b"\n")

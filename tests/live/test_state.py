@@ -174,3 +174,30 @@ def test_what_the_analysis_found_in_captures_comes_before_counters(tmp_path: Pat
     replay.advance(0.0)
     assert replay.state.store.get("subflows", "ship1 satcom")["measured_bps"] == 123456
     assert replay.state.store.get("goodput", "ship1") == 500000
+
+
+def command(t_s: float, subject: str, /, **data: object) -> Record:
+    return Record(t_s, "command", subject, data)
+
+
+def test_what_people_command_is_shown_and_told() -> None:
+    state = told(
+        command(1.0, "run", do="play", playing=False),
+        command(2.0, "run", do="speed", speed=5.0),
+        command(3.0, "ship1", do="demand", user="ship1", rate_bps=1.5e6),
+        command(4.0, "run", do="policy", policy="shortest"),
+        command(5.0, "ship1", do="place", node="ship1", east_m=1.0, north_m=2.0),
+        command(6.0, "satcom", do="link", relay="satcom", up=False),
+    )
+    assert state.store.section("movement") == {"playing": False, "speed": 5.0}
+    assert state.store.get("demands", "ship1") == 1.5e6
+    assert state.store.get("run", "policy") == "shortest"
+    told_of = [story["text"] for story in state.store.section("stories").values()]
+    assert told_of == [
+        "nodes stop",
+        "nodes move 5 times as fast",
+        "1.50 Mbit/s are planned for ship1",
+        "policy shortest",
+        "ship1 is moved by hand",
+        "the link of satcom is cut by hand",
+    ]

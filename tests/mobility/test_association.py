@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mobility import Area, Fixed, Orbit, Path, Straight, distance_m, random_walk
-from mobility.association import Association, Reluctance, associations, positive
+from mobility.association import Association, Reluctance, Selection, associations, positive
 
 # Two masts 1000 m apart on the way of a ship at 10 m/s that passes between them.
 MASTS = [Fixed((0.0, 0.0, 0.0)), Fixed((1000.0, 0.0, 0.0))]
@@ -115,3 +115,28 @@ def test_positive_parts_of_a_function_are_enclosed_to_a_nanosecond():
 def test_a_reluctance_that_cannot_be_is_refused(ratio, dwell):
     with pytest.raises(ValueError, match="must be"):
         Reluctance(ratio, dwell)
+
+
+@given(
+    st.integers(0, 50),
+    st.sampled_from([None, Reluctance(), Reluctance(1.2, 2.0), Reluctance(1.5, 0.0)]),
+)
+def test_step_by_step_the_same_is_used_as_is_known_beforehand(seed, reluctance):
+    until_s, step_s = 120.0, 0.05
+    node = random_walk(
+        Area(-500.0, -500.0, 1500.0, 500.0),
+        speed_mps=(5.0, 25.0),
+        leg_s=(5.0, 30.0),
+        duration_s=until_s,
+        seed=seed,
+    )
+    known = associations(node, MASTS, 600.0, until_s, reluctance)
+    selection, differing_s = Selection(), 0.0
+    times = np.arange(step_s, until_s, step_s)
+    shares = np.stack([distance_m(node, mast, times) / 600.0 for mast in MASTS], axis=1)
+    for now_s, here in zip(times.tolist(), shares.tolist(), strict=True):
+        selection = selection.after(here, now_s, reluctance)
+        used = [each.access_point for each in known if each.start_s <= now_s < each.end_s]
+        differing_s += step_s * ([selection.access_point] != (used or [None]))
+    # Each change is noticed a step late at most, and so is what it depends on.
+    assert differing_s <= 3 * step_s * (2 * len(known) + 1)

@@ -70,8 +70,14 @@ export class Controls {
   }
 
   hint() {
-    if (!this.recorded) return "This run goes on and is watched only. Key: f fits the map";
-    if (!this.model.steering) return "This page only watches; the address with the token plays.";
+    const { mode, steering } = this.model;
+    if (mode === "live") return "This run goes on and is watched only. Key: f fits the map";
+    if (!steering) {
+      return `This page only watches; the address with the token ${this.recorded ? "plays" : "steers"}.`;
+    }
+    if (!this.recorded) {
+      return "Drag ships and UAVs, or focus one and use the arrow keys. Space stops all, f fits the map";
+    }
     return "Keys: space, ← →, f fits the map";
   }
 }

@@ -5,6 +5,7 @@ import { Controls } from "./controls.js";
 import { NetworkMap } from "./map.js";
 import { Model, element, megabits, pathColour } from "./model.js";
 import { Rates } from "./rates.js";
+import { Steering } from "./steering.js";
 import { Stories } from "./stories.js";
 
 const find = (id) => document.getElementById(id);
@@ -18,6 +19,7 @@ const send = connect({
     ticks++;
     model.take(message);
     if (message.full) begin();
+    if (message.sections.positions) map.told(message.sections.positions);
     if (message.sections.stories) stories.show(message.sections.stories);
     if (!due) {
       due = true;
@@ -30,10 +32,11 @@ const send = connect({
     document.body.dataset.connected = connected;
   },
 });
-const map = new NetworkMap(find("map"), model);
+const map = new NetworkMap(find("map"), model, send);
 const rates = new Rates(find("plots"), find("key"), find("window"), model);
 const stories = new Stories(find("stories"), model);
 const controls = new Controls(model, send, () => map.fit());
+const steering = new Steering(model, send);
 find("handovers").onchange = (e) => find("happens").classList.toggle("only", e.target.checked);
 
 let shown = null;
@@ -48,6 +51,7 @@ function begin() {
     map.reset();
     rates.reset();
     controls.reset();
+    steering.reset();
     rows = {};
     find("subflows").replaceChildren();
   } else {
@@ -74,14 +78,16 @@ function pace() {
 
 function drawMachine() {
   const { mode, setup } = model;
-  const emulated = mode === "live" && setup.machine.includes("software");
+  const emulated = mode !== "replay" && setup.machine.includes("software");
   let text = setup.machine;
   if (emulated && setup.time === "real") {
     text = "The processor is emulated: this network is slower than a real one";
   } else if (emulated) {
     const speed = pace();
     const known = speed === null ? "" : `: ${speed.toFixed(2)} s in each second`;
-    text = `Virtual time, as fast as an emulated processor goes${known}`;
+    const steered = mode === "steered";
+    const clock = steered ? "an emulated processor's clock" : "as fast as an emulated processor goes";
+    text = `Virtual time, ${clock}${known}`;
   }
   if (find("machine").textContent !== text) find("machine").textContent = text;
   find("machine").classList.toggle("slow", emulated);
@@ -101,6 +107,7 @@ function draw() {
   map.draw();
   rates.draw();
   controls.draw();
+  steering.draw();
   drawSubflows();
   drawMachine();
   document.body.dataset.ticks = ticks;

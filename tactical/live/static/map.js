@@ -6,6 +6,11 @@ const L = window.L;
 const NAUTICAL_MILE_M = 1852;
 const TRACK_SHOWN = 240;
 const APART_PX = 46; // an icon with its name
+const MOVED = ["station", "access point"];
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+const KEY_STEP_PX = 24;
+const KEY_WAIT_MS = 400;
+const LONGEST_PENDING_MS = 6000;
 
 const SHAPES = {
   station: '<path fill="#e8eef5" stroke="#0a121c" d="M3 14h18l-3 6H6zM7 13V9h7v4zm3-4V4h2v5z"/>',
@@ -39,8 +44,8 @@ function apart(points) {
 }
 
 export class NetworkMap {
-  constructor(container, model) {
-    this.model = model;
+  constructor(container, model, send) {
+    Object.assign(this, { model, send, moving: {} });
     this.map = L.map(container, {
       crs: L.CRS.Simple, attributionControl: false, minZoom: -9, maxZoom: 3, zoomSnap: 0.25,
       zoomControl: false, preferCanvas: true, zoomAnimation: false,
@@ -70,6 +75,8 @@ export class NetworkMap {
     this.touched = false;
     this.lines.clearLayers();
     for (const marker of Object.values(this.markers ?? {})) marker.remove();
+    for (const moved of Object.values(this.moving)) clearTimeout(moved.due);
+    this.moving = {};
     this.markers = {};
     this.shapes = {};
     this.fixed = {};
@@ -83,7 +90,9 @@ export class NetworkMap {
     }
   }
 
+  // Where a node is drawn: where somebody is just putting it, or where it is.
   place(name) {
+    if (this.moving[name]) return this.moving[name].at;
     const position = this.model.section("positions")[name];
     return position ? [position[1], position[0]] : this.fixed[name];
   }
@@ -137,13 +146,15 @@ export class NetworkMap {
     let marker = this.markers[node.name];
     if (!marker) {
       marker = this.markers[node.name] = this.makeMarker(node, at);
+      if (MOVED.includes(node.kind)) this.makeMovable(node, marker);
       if (node.range_m) {
         this.shape(`range ${node.name}`, () =>
           L.circle(at, { radius: node.range_m, color: pathColour(this.model, node.name),
             weight: 1.2, dashArray: "5 5", fillOpacity: 0.05, interactive: false }));
       }
     }
-    marker.setLatLng(at);
+    if (!this.moving[node.name]?.held) marker.setLatLng(at);
+    this.allow(marker);
     if (node.range_m) this.shapes[`range ${node.name}`].setLatLng(at).setRadius(this.ground(node));
     const track = this.model.series[`track ${node.name}`];
     if (track?.length > 1) {
@@ -188,6 +199,72 @@ export class NetworkMap {
     shown.setAttribute("aria-label", `${node.name}, ${node.kind}`);
     shown.setAttribute("data-node", node.name);
     return marker;
+  }
+
+  // Ships and what flies are put elsewhere with the mouse, or with the arrow keys once focused.
+  makeMovable(node, marker) {
+    const { name } = node;
+    marker.on("dragstart", () => {
+      this.touched = true;
+      this.moving[name] = { held: true, at: this.place(name) };
+    });
+    marker.on("drag", () => {
+      const { lat, lng } = marker.getLatLng();
+      this.moving[name].at = [lat, lng];
+      this.draw();
+    });
+    marker.on("dragend", () => this.put(name));
+    marker.getElement().addEventListener("keydown", (event) => {
+      const step = STEPS[event.key];
+      if (!step || !this.steers || event.ctrlKey || event.altKey || event.metaKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      const [lat, lng] = this.place(name);
+      const length = KEY_STEP_PX / this.map.getZoomScale(this.map.getZoom(), 0);
+      clearTimeout(this.moving[name]?.due);
+      this.moving[name] = { at: [lat + step[1] * length, lng + step[0] * length],
+        due: setTimeout(() => this.put(name), KEY_WAIT_MS) };
+      this.draw();
+    });
+  }
+
+  // Command a place, and show the node there until it has been told of.
+  put(name) {
+    const moved = this.moving[name];
+    moved.held = false;
+    this.send({ do: "place", node: name, east_m: moved.at[1], north_m: moved.at[0] });
+    moved.due = setTimeout(() => {
+      if (this.moving[name] === moved) delete this.moving[name];
+    }, LONGEST_PENDING_MS);
+    moved.sent = true;
+  }
+
+  // Positions have come: what was commanded is known now.
+  told(positions) {
+    for (const [name, [east, north]] of Object.entries(positions)) {
+      const moved = this.moving[name];
+      if (!moved?.sent) continue;
+      if (Math.hypot(moved.at[1] - east, moved.at[0] - north) < this.arrived()) {
+        clearTimeout(moved.due);
+        delete this.moving[name];
+      }
+    }
+  }
+
+  // Nodes go on while a command is on its way.
+  arrived() {
+    return 250 * Math.max(1, this.model.section("movement").speed ?? 1);
+  }
+
+  get steers() {
+    return this.model.mode === "steered" && this.model.steering;
+  }
+
+  allow(marker) {
+    if (!marker.dragging || marker.dragging.enabled() === this.steers) return;
+    if (this.steers) marker.dragging.enable();
+    else marker.dragging.disable();
+    marker.getElement().classList.toggle("movable", this.steers);
   }
 
   shape(name, make) {

@@ -27,7 +27,7 @@ export class Rates {
       ]),
       { source: `goodput ${user.name}`, scale: 1e-6, stroke: "#ffffff", width: 1 },
     ]));
-    if (this.model.mode === "live") {
+    if (this.model.mode !== "replay") {
       // While it goes on, only the sum of what arrives at the host is counted.
       const host = setup.nodes.find((node) => node.kind === "host").name;
       const arriving = { source: `goodput ${host}`, scale: 1e-6, stroke: "#ffffff", width: 1.5 };

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tactical.live.playback import FASTEST, SLOWEST, Playback
+from tactical.playback import FASTEST, SLOWEST, Playback
 
 STEPS = st.lists(
     st.one_of(

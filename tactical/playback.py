@@ -1,4 +1,7 @@
-"""The position in a recording that is being played. Pure: the current time is an argument."""
+"""The position in something that is played: a recording, or the movement of a network.
+
+Pure: the current time is an argument.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ SLOWEST, FASTEST = 0.1, 50.0
 
 @dataclass(frozen=True)
 class Playback:
-    """Where a recording is, and how it goes on.
+    """Where it is, and how it goes on.
 
     Attributes
     ----------
     end_s : float
-        Run time of the end.
+        Run time of the end; infinite where there is none.
     start_s : float
         Run time of the start, which nothing is before.
     position_s : float

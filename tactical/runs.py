@@ -34,12 +34,12 @@ def make(
     requests: Sequence[Request],
     duration_s: float,
     *,
-    begun: Callable[[Path, Child], None] = lambda _, __: None,
+    started: Callable[[Path, Child], None] = lambda _, __: None,
     afterwards: str = "is analysed",
 ) -> tuple[list[Path], KeyboardInterrupt | None]:
     """Make the runs; when interrupted, whatever directories there are and the interrupt.
 
-    `begun` is called as by `tactical.experiment.execute`; `afterwards` is what people who interrupt
+    `started` is called as by `tactical.experiment.execute`; `afterwards` is what people who interrupt
     are told of the recording.
     """
     from tactical import experiment as lifecycle
@@ -59,7 +59,7 @@ def make(
             show(step)
 
         try:
-            return lifecycle.execute(requests, progress=note, begun=begun), None
+            return lifecycle.execute(requests, progress=note, started=started), None
         except KeyboardInterrupt as interrupt:
             return list(seen), interrupt
 

@@ -31,8 +31,8 @@ that was recorded. On the page with the token ships and UAVs are dragged, links 
 demands and the policy are changed; the address without the token watches. The controller and the
 radios follow as they would follow ships that sail there.
 
-Where the processor is emulated, the network's clock keeps step with this machine's while that is
-fast enough, and falls behind where it is not.
+Where the processor is emulated, the network's clock goes no faster than this machine's, and falls
+behind where the processor is not fast enough.
 
 examples:
   tactical live direct-move
@@ -102,10 +102,10 @@ def run(options: argparse.Namespace) -> int:
         pages: list[Viewers] = []
 
         def serve(run_dir: Path, worker: Child) -> None:
-            source = Steered(run_dir, worker.say)
+            source = Steered(run_dir, worker)
             pages.append(stack.enter_context(shown(source, options, run=str(run_dir))))
 
-        run_dirs, stopped = make([request], scenario.duration_s, begun=serve, afterwards="is kept")
+        run_dirs, stopped = make([request], scenario.duration_s, started=serve, afterwards="is kept")
         for run_dir in run_dirs:
             print(f"{'Recorded':<16}{run_dir}", file=sys.stderr)
         if stopped is not None:

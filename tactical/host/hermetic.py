@@ -44,7 +44,6 @@ _SYSTEM_ROOM_BYTES = 512 * 2**20
 _LOG_ROOM_BYTES = 100 * 2**20
 _KEPT_IMAGES = 3
 
-_SKIPPING = "sleep=off,rr=record,rrfile=/dev/null"
 _BOOT_MODULES = ("libnvdimm", "nfit", "nd_pmem", "crc32c_generic", "ext4")
 
 
@@ -58,26 +57,17 @@ class HermeticMachine:
         Release of an installed kernel, as in /lib/modules.
     memory_mib : int
         Memory for programs at work, in MiB; files have their own.
-    waits : bool
-        While the guest has nothing to do, its clock goes as this machine's does, instead of
-        skipping that time. Lines may enter it, which no two runs get at the same instruction.
     """
 
     kernel: str
     memory_mib: int = 2048
-    waits: bool = False
 
     name = "vm"
     virtual_time = True
 
     @property
     def description(self) -> str:
-        how = "virtual time in step with ours" if self.waits else "virtual time"
-        return f"virtual machine in software, {how}, kernel {self.kernel}"
-
-    def in_step(self) -> HermeticMachine:
-        """See `Machine.in_step`."""
-        return dataclasses.replace(self, waits=True)
+        return f"virtual machine in software, virtual time, kernel {self.kernel}"
 
     def with_memory(self, memory_mib: int) -> HermeticMachine:
         """See `Machine.with_memory`."""
@@ -111,7 +101,7 @@ class HermeticMachine:
             *("-m", f"{self.memory_mib}M,slots=2,maxmem={-(-most // 2**20) + 1024}M"),
             # An instruction takes 1 ns (2 to the power of `shift`); time without any is skipped.
             # Recording, whose file nobody reads, makes QEMU skip it at an exact instruction.
-            *("-icount", f"shift=0,{'sleep=on' if self.waits else _SKIPPING}"),
+            *("-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null"),
             *("-rtc", "base=2000-01-01T00:00:00,clock=vm"),
             *("-seed", str(seed)),
             *("-kernel", f"/boot/vmlinuz-{self.kernel}", "-initrd", str(first)),

@@ -42,10 +42,6 @@ class Machine(Protocol):
         """
         ...
 
-    def in_step(self) -> Machine:
-        """The same machine with a clock that keeps step with people who watch and steer."""
-        ...
-
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The argument vector that runs `argv` there, exactly as `start` would.
 

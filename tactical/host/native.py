@@ -26,9 +26,6 @@ class NativeMachine:
     def with_memory(self, memory_mib: int) -> NativeMachine:
         return self  # it has what it has
 
-    def in_step(self) -> NativeMachine:
-        return self  # it is theirs
-
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         return list(argv)
 

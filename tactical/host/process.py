@@ -256,9 +256,18 @@ class Child:
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
 
+    def halt(self) -> None:
+        """Let nothing in the process group happen until `go_on`."""
+        _signal_group(self.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Go on after `halt`."""
+        _signal_group(self.pid, signal.SIGCONT)
+
     def stop(self, grace_s: float = 15.0) -> int:
         """Ask for an orderly end, then kill the process group; returns the exit status."""
         if self.poll() is None:
+            self.go_on()
             if self._ask_to_stop is not None:
                 self._ask_to_stop(self)
             else:

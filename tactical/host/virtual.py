@@ -105,10 +105,6 @@ class VirtualMachine:
         """See `Machine.with_memory`."""
         return dataclasses.replace(self, memory_mib=enough(memory_mib, self.memory_mib))
 
-    def in_step(self) -> VirtualMachine:
-        """See `Machine.in_step`: its clock is that of this machine."""
-        return self
-
     def command(self, argv: Sequence[str], writable: Sequence[Path] = ()) -> list[str]:
         """The `virtme-run` command; see `Machine.command`."""
         directories = _usable(writable)

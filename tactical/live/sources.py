@@ -6,7 +6,7 @@ A run that goes on is followed only, or steered by whoever started it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ from .. import steering
 from ..host.hermetic import IMAGE_NAME
 from ..playback import Playback
 from ..tail import Tail
+from .pace import Pace
 from .records import Record, of_event, of_run, of_sample
 from .setup import SetupError, read_setup
 from .state import State
@@ -198,6 +199,16 @@ class Following:
         raise CommandRefused("this run is watched only, until it is over")
 
 
+class Worker(Protocol):
+    """The worker of a run; see `tactical.host.process.Child`."""
+
+    def say(self, text: bytes) -> None: ...
+
+    def halt(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+
 class Steered(Following):
     """A run that goes on and does what the steering viewer wants.
 
@@ -205,21 +216,40 @@ class Steered(Following):
     ----------
     run_dir : Path
         Its directory.
-    say : callable
-        Takes a line for the standard input of the run's worker.
+    worker : Worker
+        Who makes the run, and is told commands. In virtual time it is kept from being faster than
+        people's time.
     """
 
     mode = "steered"
 
-    def __init__(self, run_dir: Path, say: Callable[[bytes], None]) -> None:
+    def __init__(self, run_dir: Path, worker: Worker) -> None:
         super().__init__(run_dir)
-        self._say = say
+        self._worker = worker
+        self._pace = Pace()
+        self._halted = False
         setup = self.state.setup
         self._names = steering.Names(
             nodes=(*setup.stations, *setup.access_points),
             relays=[link.relay for link in setup.links],
             users=[user.name for user in setup.users],
         )
+
+    def advance(self, now_s: float) -> None:
+        super().advance(now_s)
+        if self.state.setup.time == "virtual":
+            self._keep_pace(now_s)
+
+    def _keep_pace(self, now_s: float) -> None:
+        run = self.state.store.section("run")
+        traffic_flows = run.get("phase") == "running" and "t_s" in run
+        ahead = traffic_flows and self._pace.ahead_s(run["t_s"], now_s) > 0.0
+        if ahead != self._halted:
+            self._halted = ahead
+            if ahead:
+                self._worker.halt()
+            else:
+                self._worker.go_on()
 
     def command(self, command: Mapping[str, Any], now_s: float) -> None:
         phase = self.state.store.get("run", "phase")
@@ -229,7 +259,7 @@ class Steered(Following):
             said = steering.read(command, self._names)
         except steering.CommandError as error:
             raise CommandRefused(str(error)) from error
-        self._say(json.dumps(steering.document(said)).encode() + b"\n")
+        self._worker.say(json.dumps(steering.document(said)).encode() + b"\n")
 
 
 def open_run(run_dir: Path) -> Replay | Following:

@@ -14,6 +14,24 @@ RUNS = Path(__file__).resolve().parents[1] / "analysis" / "data"
 """Short runs of a real network, one for each protocol."""
 
 
+class Told:
+    """What a steered run's worker was told, in place of a worker that does it."""
+
+    def __init__(self) -> None:
+        self.commands: list[dict[str, Any]] = []
+        self.halted = False
+
+    def say(self, text: bytes) -> None:
+        assert text.endswith(b"\n")
+        self.commands.append(json.loads(text))
+
+    def halt(self) -> None:
+        self.halted = True
+
+    def go_on(self) -> None:
+        self.halted = False
+
+
 class Served:
     """A command that serves a page until it is stopped."""
 

@@ -1,6 +1,7 @@
 """A run directory that grows while it is watched."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from tactical.live.setup import SetupError
 from tactical.live.sources import CommandRefused, Following, Replay, Steered, open_run
 
-from .conftest import RUNS
+from .conftest import RUNS, Told
 
 
 @pytest.fixture
@@ -128,8 +129,8 @@ def test_a_directory_that_does_not_say_what_it_is_names_the_file(
 
 
 def test_a_steered_run_is_told_commands_while_its_traffic_flows(run_dir: Path) -> None:
-    said: list[bytes] = []
-    steered = Steered(run_dir, said.append)
+    worker = Told()
+    steered = Steered(run_dir, worker)
     cut = {"do": "link", "relay": "satcom", "up": False}
     steered.advance(0.0)
     with pytest.raises(CommandRefused, match="this one is defined"):
@@ -145,5 +146,23 @@ def test_a_steered_run_is_told_commands_while_its_traffic_flows(run_dir: Path) -
     steered.advance(0.2)
     with pytest.raises(CommandRefused, match="this one is collecting"):
         steered.command(cut, 0.2)
-    assert [json.loads(line) for line in said] == [cut]
-    assert said[0].endswith(b"\n")
+    assert worker.commands == [cut]
+
+
+def test_a_steered_run_in_virtual_time_waits_for_people(run_dir: Path) -> None:
+    run_toml = run_dir / "run.toml"
+    run_toml.write_text(re.sub(r'time = "\w+"', 'time = "virtual"', run_toml.read_text()))
+    worker = Told()
+    steered = Steered(run_dir, worker)
+    tell(run_dir, "state", "run", 0.0, state="running")
+    seen = []
+    # Run time that has been told by a moment of ours, and whether the run waits then.
+    for now_s, run_s in ((0.0, 0.0), (0.2, 1.0), (0.9, None), (1.0, None), (5.0, 2.0), (5.1, 2.5)):
+        if run_s is not None:
+            tell(run_dir, "position", "ship1", run_s, east_m=0.0, north_m=0.0, up_m=0.0)
+        steered.advance(now_s)
+        seen.append(worker.halted)
+    assert seen == [False, True, True, False, False, True], "it does not make up for lost time"
+    tell(run_dir, "state", "run", 2.6, state="collecting")
+    steered.advance(5.2)
+    assert not worker.halted

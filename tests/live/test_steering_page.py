@@ -15,7 +15,7 @@ from tactical.live.server import serving
 from tactical.live.sources import Steered
 from tactical.live.viewers import Viewers
 
-from .conftest import RUNS
+from .conftest import RUNS, Told
 from .test_page import TIMEOUT_MS, expect
 
 TOKEN = "secret"
@@ -26,11 +26,11 @@ class SteeredRun:
 
     def __init__(self, run_dir: Path) -> None:
         self.run_dir = run_dir
-        self.said: list[dict[str, Any]] = []
+        self.worker = Told()
         for name in ("run.toml", "plan.json"):
             shutil.copy(RUNS / "fdm" / name, run_dir / name)
         self.tell("state", "run", None, state="defined")
-        self.source = Steered(run_dir, lambda line: self.said.append(json.loads(line)))
+        self.source = Steered(run_dir, self.worker)
 
     def tell(self, kind: str, node: str, t_s: float | None, **data: Any) -> None:
         event = {"seq": 0, "t_s": t_s, "t_mono_s": 1.0, "kind": kind, "node": node, "data": data}
@@ -78,10 +78,10 @@ def test_a_ship_is_dragged_to_where_the_mouse_lets_it_go(
     page.mouse.down()
     page.mouse.move(x1 + 30, y - 20, steps=3)
     page.mouse.move(x1 + 60, y - 90, steps=3)
-    assert run.said == [], "nothing before it is let go"
+    assert run.worker.commands == [], "nothing before it is let go"
     page.mouse.up()
     page.wait_for_timeout(300)
-    (said,) = run.said
+    (said,) = run.worker.commands
     assert (said["do"], said["node"]) == ("place", "ship1")
     assert said["east_m"] == pytest.approx(-2000 + 60 * metres, abs=6 * metres)
     assert said["north_m"] == pytest.approx(90 * metres, abs=6 * metres)
@@ -111,7 +111,7 @@ def test_everything_is_steered_with_the_keyboard(
     page.get_by_label("Planned rate").fill("1.5")
     page.get_by_label("Planned rate").press("Enter")
     page.wait_for_timeout(300)
-    placed, *others = run.said
+    placed, *others = run.worker.commands
     assert (placed["do"], placed["node"]) == ("place", "uav")
     assert placed["east_m"] == pytest.approx(0.0, abs=1) and placed["north_m"] > 100
     assert others == [
@@ -133,7 +133,7 @@ def test_a_link_that_is_cut_can_be_healed(
     expect(button).to_have_attribute("aria-pressed", "true", timeout=TIMEOUT_MS)
     button.click()
     page.wait_for_timeout(300)
-    assert run.said == [{"do": "link", "relay": "satcom", "up": True}]
+    assert run.worker.commands == [{"do": "link", "relay": "satcom", "up": True}]
 
 
 def test_who_has_no_token_watches_only(
@@ -148,7 +148,7 @@ def test_who_has_no_token_watches_only(
     page.mouse.move(x + 80, y - 80, steps=4)
     page.mouse.up()
     page.wait_for_timeout(500)
-    assert run.said == []
+    assert run.worker.commands == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])

@@ -85,9 +85,7 @@ function drawMachine() {
   } else if (emulated) {
     const speed = pace();
     const known = speed === null ? "" : `: ${speed.toFixed(2)} s in each second`;
-    const steered = mode === "steered";
-    const clock = steered ? "an emulated processor's clock" : "as fast as an emulated processor goes";
-    text = `Virtual time, ${clock}${known}`;
+    text = `Virtual time, as fast as an emulated processor goes${known}`;
   }
   if (find("machine").textContent !== text) find("machine").textContent = text;
   find("machine").classList.toggle("slow", emulated);

@@ -39,8 +39,8 @@ def make(
 ) -> tuple[list[Path], KeyboardInterrupt | None]:
     """Make the runs; when interrupted, whatever directories there are and the interrupt.
 
-    `started` is called as by `tactical.experiment.execute`; `afterwards` is what people who interrupt
-    are told of the recording.
+    `started` is called as by `tactical.experiment.execute`; `afterwards` is what people who
+    interrupt are told of the recording.
     """
     from tactical import experiment as lifecycle
 

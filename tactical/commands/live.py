@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import scenarios
 from tactical.faults import Refused
-from tactical.host.choice import BACKENDS, choose
+from tactical.host.choice import EMULATING, choose
 from tactical.live.arguments import add_page_arguments
 from tactical.runs import add_time_argument, check_writable, make, runs_directory
 from tactical.scenario_arguments import add_scenario_arguments, check_layout, load
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
-        choices=BACKENDS,
+        choices=EMULATING,
         default="auto",
         help="native: this machine's kernel, as root; vm: a virtual machine; auto: native where "
         "it works (default)",
@@ -105,7 +105,9 @@ def run(options: argparse.Namespace) -> int:
             source = Steered(run_dir, worker)
             pages.append(stack.enter_context(shown(source, options, run=str(run_dir))))
 
-        run_dirs, stopped = make([request], scenario.duration_s, started=serve, afterwards="is kept")
+        run_dirs, stopped = make(
+            [request], scenario.duration_s, started=serve, afterwards="is kept"
+        )
         for run_dir in run_dirs:
             print(f"{'Recorded':<16}{run_dir}", file=sys.stderr)
         if stopped is not None:

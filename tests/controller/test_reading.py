@@ -146,10 +146,10 @@ FIELDS += ["signal_dbm", "distance_m", "range_m", "source"]
 
 
 def test_a_policy_is_reported_by_a_name_that_there_is() -> None:
-    assert read_report('{"policy": "shortest"}', 0.0) == PolicySet("shortest")
+    assert read_report('{"policy": "shortest"}', 0.0, NETWORK) == PolicySet("shortest")
     for line in ('{"policy": "best"}', '{"policy": []}', '{"policy": "fdm", "user": "s"}'):
         with pytest.raises(ValueError, match="one of ecmp, fdm"):
-            read_report(line, 0.0)
+            read_report(line, 0.0, NETWORK)
 
 
 @given(

@@ -9,14 +9,19 @@ from typing import Any
 class Loop:
     """Calls functions in order of their times; of the same time, in the order they were asked for.
 
+    Parameters
+    ----------
+    start_s : float
+        The time at first.
+
     Attributes
     ----------
     now_s : float
         The time, in seconds.
     """
 
-    def __init__(self) -> None:
-        self.now_s = 0.0
+    def __init__(self, start_s: float = 0.0) -> None:
+        self.now_s = start_s
         self._waiting: list[tuple[float, int, Callable[..., object], tuple[Any, ...]]] = []
         self._numbers = itertools.count()
 

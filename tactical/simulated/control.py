@@ -48,10 +48,10 @@ class SimulatedController:
         self._busy = False
 
     def begin(self) -> None:
-        """Find the switches, and deploy what that leads to before the run begins."""
+        """Find the switches, and deploy what that leads to."""
         for datapath in self.network.datapaths:
-            self._decide(DatapathConnected(datapath.dpid), immediately=True)
-        self._decide(QueuesRead({}), immediately=True)
+            self.hear(DatapathConnected(datapath.dpid))
+        self.hear(QueuesRead({}))
         self._loop.after(TICK_S, self._tick)
 
     def hear(self, event: Event) -> None:
@@ -75,11 +75,11 @@ class SimulatedController:
             _, event = self._waiting.popleft()
             self._decide(event)
 
-    def _decide(self, event: Event, *, immediately: bool = False) -> None:
+    def _decide(self, event: Event) -> None:
         decision = self._logic.handle(event, self._loop.now_s)
         for record in decision.records:
             self._write(_simulated(record))
-        if immediately or decision.change is None:
+        if decision.change is None:
             self._finish(decision)
         else:
             self._busy = True

@@ -6,7 +6,6 @@ import json
 import platform
 import random
 import tomllib
-from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +29,9 @@ from .network import SimulatedNetwork
 HEARD_S, ASSOCIATED_S, LEFT_S = 0.065, 0.105, 0.05
 """From the beginning of an association until the access point tells of it, until the station can
 use it, and how long a dissociation takes: medians of an emulated network (docs/emulation.md)."""
+
+PREPARATION_S = 10.0
+"""Before the traffic: stations go where they are at its start, the controller deploys."""
 
 DISCIPLINE_S = 0.04
 """Until the queues that were set have their discipline."""
@@ -57,7 +59,7 @@ def simulate(run_dir: Path) -> None:
     header: dict[str, Any] = tomllib.loads(text)["run"]
     scenario = scenarios.from_toml(text, "scenario", str(run_dir)).build(header["seed"])
     plan = make_plan(scenario, header["protocol"])
-    loop = Loop()
+    loop = Loop(-PREPARATION_S)
     draws = random.Random(header["seed"])
     with SimulatedLog(run_dir, loop) as log:
         log.write("state", "run", state="configured")
@@ -110,7 +112,8 @@ class _Run:
         self._controller.begin()
         for change in self._handovers:
             if change.time_s <= 0.0:
-                self._change(change, immediately=True)
+                self._change(change)
+        self._loop.run(0.0)
         for access in self._scenario.accesses:
             self._follow_link(access.name, access.backhaul)
         for point in self._plan.capture_points:
@@ -190,18 +193,18 @@ class _Run:
 
     # -- movement ------------------------------------------------------------------------
 
-    def _change(self, change: Handover, *, immediately: bool = False) -> None:
+    def _change(self, change: Handover) -> None:
         """A station leaves one access, then joins the other."""
         self._handover(change, "begin")
         if change.before in self._access_points:
             self._associate(change, change.before, "dissociating")
-            self._after(LEFT_S, immediately, self._left, change, immediately)
+            self._loop.after(LEFT_S, self._left, change)
         else:
             if not self._plan.multipath:
                 self._network.attach(self._satellite(change), None)
-            self._join(change, immediately)
+            self._join(change)
 
-    def _left(self, change: Handover, immediately: bool) -> None:
+    def _left(self, change: Handover) -> None:
         user, relay = change.station, change.before
         radio = self._plan.station_interface(user, relay)
         self._network.attach(radio, None)
@@ -210,13 +213,13 @@ class _Run:
         if self._plan.multipath and (gone := self._subflows.pop((user, relay), None)) is not None:
             self._backups.pop((user, relay), None)
             self._transfers[user].remove(gone)
-        self._join(change, immediately)
+        self._join(change)
 
-    def _join(self, change: Handover, immediately: bool) -> None:
+    def _join(self, change: Handover) -> None:
         if change.after in self._access_points:
             self._associate(change, change.after, "associating")
-            self._after(HEARD_S, immediately, self._heard, change)
-            self._after(ASSOCIATED_S, immediately, self._joined, change)
+            self._loop.after(HEARD_S, self._heard, change)
+            self._loop.after(ASSOCIATED_S, self._joined, change)
             return
         if not self._plan.multipath:
             interface = self._satellite(change)
@@ -248,14 +251,6 @@ class _Run:
 
     def _satellite(self, change: Handover) -> HostInterface:
         return self._plan.station_interface(change.station, self._scenario.home)
-
-    def _after(
-        self, delay_s: float, immediately: bool, call: Callable[..., object], *arguments: object
-    ) -> None:
-        if immediately:
-            call(*arguments)
-        else:
-            self._loop.after(delay_s, call, *arguments)
 
     def _expect_next(self) -> None:
         """Tell the controller of each station's next change."""

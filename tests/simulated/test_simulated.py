@@ -103,6 +103,17 @@ def test_the_same_seed_is_the_same_run(tmp_path):
         assert (made[0] / name).read_bytes() == (made[1] / name).read_bytes()
 
 
+def test_where_stations_are_at_the_start_they_went_before_it(tmp_path):
+    run_dir = simulated(tmp_path, "random-walk", "fdm", ["duration_s=4"], 1)
+    result = analysis.analyse(run_dir)
+    events = [json.loads(line) for line in (run_dir / "events.jsonl").read_text().splitlines()]
+    went = [event["node"] for event in events if event["kind"] == "handover" and event["t_s"] < 0]
+    assert sorted(went) == ["ship1", "ship1", "ship2", "ship2"]
+    assert result.handovers == 1
+    changes = scenarios.load("random-walk", ["duration_s=4"]).build(1).handovers()
+    assert [change.time_s > 0 for change in changes] == [False, False, True]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -95,8 +95,7 @@ class Delay:
         """
         family, scale, linear, beta = self.terms(network)
         lengths = []
-        for link, a, lin, f in zip(network.links, scale, linear, flow, strict=True):
-            c = link.capacity_bps
+        for (_, _, c, _), a, lin, f in zip(network.links, scale, linear, flow, strict=True):
             spare = c - f
             if c <= 0.0 or (spare <= 0.0 and family != POWER):
                 lengths.append(math.inf)

@@ -90,13 +90,15 @@ def _twins(network: Network, ends: set[Hashable]) -> dict[Hashable, Hashable]:
     """Return for each node a value that its twins have too."""
     leaving: dict[Hashable, list[tuple[int, float, float]]] = {end: [] for end in ends}
     entering: dict[Hashable, list[tuple[int, float, float]]] = {end: [] for end in ends}
-    for link in network.links:
-        if link.capacity_bps <= 0.0:
+    for (tail, head, capacity_bps, delay_s), (start, end) in zip(
+        network.links, network.ends, strict=True
+    ):
+        if capacity_bps <= 0.0:
             continue
-        if link.tail in ends:
-            leaving[link.tail].append((network.index[link.head], link.capacity_bps, link.delay_s))
-        if link.head in ends:
-            entering[link.head].append((network.index[link.tail], link.capacity_bps, link.delay_s))
+        if tail in ends:
+            leaving[tail].append((end, capacity_bps, delay_s))
+        if head in ends:
+            entering[head].append((start, capacity_bps, delay_s))
     return {end: (tuple(sorted(leaving[end])), tuple(sorted(entering[end]))) for end in ends}
 
 
@@ -110,7 +112,8 @@ def _parallel(network: Network) -> tuple[dict[tuple[int, int], list[int]], dict[
         if network.links[number].capacity_bps > 0.0:
             outer.setdefault(ends, []).append(number)
     for same in outer.values():
-        same.sort(key=lambda one: network.links[one][2:])
+        if len(same) > 1:
+            same.sort(key=lambda one: network.links[one][2:])
     place = {link: order for same in outer.values() for order, link in enumerate(same)}
     network.known[_parallel] = outer, place
     return outer, place
@@ -122,10 +125,17 @@ def _exchange(
     """Give every demand the mean of what all have, each path moved to the demand's own ends."""
     index, ends = network.index, network.ends
     outer, place = _parallel(network)
+    places: dict[tuple[Path, Hashable, Hashable], Path | None]
+    places = network.known.setdefault(_exchange, {})
 
     def moved(path: Path, demand: Demand) -> Path | None:
+        key = (path, demand[0], demand[1])
+        if key not in places:
+            places[key] = place_of(path, index[demand.origin], index[demand.destination])
+        return places[key]
+
+    def place_of(path: Path, origin: int, destination: int) -> Path | None:
         between = [ends[link][1] for link in path[:-1]]
-        origin, destination = index[demand.origin], index[demand.destination]
         if origin in between or destination in between:
             return None
         links = list(path)

@@ -23,7 +23,6 @@ before what raises one, so that guarantees do not exceed the share on the way ei
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -45,8 +44,7 @@ LARGEST_QUEUE_ID = 61439
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class QueueRate:
+class QueueRate(NamedTuple):
     """Rates of one queue.
 
     Attributes

@@ -54,14 +54,11 @@ def scaled(routing: Routing, factor: float) -> Routing:
 
 def utilisation(network: Network, flow: Sequence[float]) -> float:
     """Return the largest ratio of flow to capacity among links that are up."""
-    return max(
-        (
-            f / link.capacity_bps
-            for link, f in zip(network.links, flow, strict=True)
-            if link.capacity_bps > 0.0
-        ),
-        default=0.0,
-    )
+    most = 0.0
+    for (_, _, capacity_bps, _), f in zip(network.links, flow, strict=True):
+        if capacity_bps > 0.0 and f > most * capacity_bps:
+            most = f / capacity_bps
+    return most
 
 
 def restored(routing: Routing, demands: Sequence[Demand]) -> Routing:

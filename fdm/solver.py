@@ -185,6 +185,7 @@ def _compiled(work: int, family: int) -> bool:
 def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand], bool]:
     """Return the demands with those set to 0 that have no path, and whether there are any."""
     connected: list[Demand] = []
+    cut_off = False
     reached: dict[Node, set[Node]] = {}
     for demand in demands:
         few = few_paths(network, demand.origin, demand.destination)
@@ -192,9 +193,8 @@ def _connected(network: Network, demands: Sequence[Demand]) -> tuple[list[Demand
             reached[demand.origin] = network.reachable(demand.origin)
         there = bool(few) if few is not None else demand.destination in reached[demand.origin]
         connected.append(demand if there else demand._replace(rate_bps=0.0))
-    return connected, any(
-        demand.rate_bps > was.rate_bps for demand, was in zip(demands, connected, strict=True)
-    )
+        cut_off = cut_off or (not there and demand.rate_bps > 0.0)
+    return connected, cut_off
 
 
 class _Problem(NamedTuple):
@@ -487,9 +487,9 @@ def _carried_over(network: Network, demands: Sequence[Demand], start: Solution) 
     routing: Routing = []
     for demand, flows in zip(demands, start.path_flows, strict=True):
         kept = {
-            flow.path: flow.rate_bps
-            for flow in flows
-            if _leads(network, flow.path, demand) and flow.rate_bps > 0.0
+            path: rate_bps
+            for path, rate_bps in flows
+            if rate_bps > 0.0 and _leads(network, path, demand)
         }
         carried = sum(kept.values())
         if demand.rate_bps > 0.0 and carried <= 0.0:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import fdm
 from fdm import Demand, Link, Network, Solution, solve
+from fdm.fairness import shared
 
 METHODS = [method for method in fdm.METHODS if method != "flow deviation"]
 
@@ -110,3 +111,32 @@ def test_users_stay_alike_where_the_delay_can_hardly_tell(access_bps, method):
         sum(flow.rate_bps for flow in flows if flow.path[-1] == 7) for flows in solution.path_flows
     ]
     assert sum(quick) ** 2 / (3 * sum(rate**2 for rate in quick)) >= 0.999
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_twins_get_the_mean_of_what_they_had(shares):
+    """The network remembers where paths lead for whom: the second time is as good as the first."""
+    users = [f"user{number}" for number in range(len(shares))]
+    links = [Link(user, way, 1e8) for user in users for way in ("satcom", "uav")]
+    links += [Link("satcom", "shore", 5e7, 0.25), Link("uav", "shore", 1e6, 0.01)]
+    network = Network([*users, "satcom", "uav", "shore"], links)
+    demands = [Demand(user, "shore", 1e5) for user in users]
+    ways = [
+        [(2 * number, len(links) - 2), (2 * number + 1, len(links) - 1)]
+        for number in range(len(users))
+    ]
+    routing = [
+        {
+            path: part
+            for path, part in zip(paths, (1e5 * (1 - share), 1e5 * share), strict=True)
+            if part > 0.0
+        }
+        for paths, share in zip(ways, shares, strict=True)
+    ]
+    even = shared(network, demands, routing)
+    mean = 1e5 * sum(shares) / len(shares)
+    for paths, rates_of in zip(ways, even, strict=True):
+        assert rates_of.get(paths[0], 0.0) == pytest.approx(1e5 - mean, abs=1e-6)
+        assert rates_of.get(paths[1], 0.0) == pytest.approx(mean, abs=1e-6)
+    assert shared(network, demands, even) == even

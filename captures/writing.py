@@ -10,6 +10,8 @@ _ETHERNET = 1
 _NAME, _RESOLUTION, _END = 2, 9, 0
 _NANOSECONDS = 9
 
+_PACKET_HEAD, _LENGTH = struct.Struct("<IIIIIII"), struct.Struct("<I")
+
 
 class CaptureWriter:
     """Writes Ethernet frames, with times in nanoseconds; a context manager.
@@ -55,11 +57,13 @@ class CaptureWriter:
 
     def write(self, time_ns: int, frame: bytes, length_bytes: int) -> None:
         """Write a frame that was `length_bytes` long, of which `frame` are the first."""
-        kept = frame[: self._snap_length]
-        body = struct.pack(
-            "<IIIII", 0, time_ns >> 32, time_ns & 0xFFFFFFFF, len(kept), length_bytes
+        kept = min(len(frame), self._snap_length)
+        padding = -kept % 4
+        length = _PACKET_HEAD.size + kept + padding + _LENGTH.size
+        head = _PACKET_HEAD.pack(
+            _PACKET, length, 0, time_ns >> 32, time_ns & 0xFFFFFFFF, kept, length_bytes
         )
-        self._file.write(_block(_PACKET, body + kept))
+        self._file.write(head + frame[:kept] + bytes(padding) + _LENGTH.pack(length))
         self.packets += 1
 
 

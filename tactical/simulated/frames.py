@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import dataclass
+from functools import cache
 
 from captures.authentication import join_hmac, token_and_initial_sequence
 from simulation.transfers import Packet, Subflow, Transfer
@@ -33,7 +34,7 @@ class _Connection:
 
 @dataclass(frozen=True)
 class _Ends:
-    address: str
+    address: bytes
     port: int
     first_sequence: tuple[int, int]
     nonces: tuple[int, int]
@@ -72,7 +73,7 @@ class Frames:
         while port in used:
             port = draws.randint(*_EPHEMERAL)
         self._subflows[subflow] = _Ends(
-            address,
+            _packed(address),
             port,
             (draws.getrandbits(32), draws.getrandbits(32)),
             (draws.getrandbits(32), draws.getrandbits(32)),
@@ -82,10 +83,10 @@ class Frames:
         """The IPv4 packet without its payload, whose checksums count it."""
         ends = self._subflows[packet.subflow]
         server_port = self._ports[packet.subflow.transfer]
-        client = _packed(ends.address)
+        client = ends.address
         options = self._options(packet)
         header_bytes = 20 + len(options)
-        flags = sum(_FLAGS[flag] for flag in packet.flags)
+        flags = _flags(packet.flags)
         own, other = ends.first_sequence[:: 1 if packet.forward else -1]
         acknowledgment = (other + packet.acknowledgment) & 0xFFFFFFFF if "A" in packet.flags else 0
         ports = (ends.port, server_port) if packet.forward else (server_port, ends.port)
@@ -170,6 +171,12 @@ class Frames:
         return _option(_DSS, 0, struct.pack("!BQQIH", flags, answered, sequence, at, length))
 
 
+@cache
+def _flags(letters: str) -> int:
+    return sum(_FLAGS[letter] for letter in letters)
+
+
+@cache
 def ethernet(source: str, destination: str) -> bytes:
     """The header of a frame that carries IPv4."""
     return bytes.fromhex(destination.replace(":", "") + source.replace(":", "")) + b"\x08\x00"
@@ -184,7 +191,8 @@ def _packed(address: str) -> bytes:
 
 
 def _checksum(data: bytes) -> int:
-    """The Internet checksum (RFC 1071); zeros that follow change nothing."""
-    total: int = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    total = (total & 0xFFFF) + (total >> 16)
-    return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    """The Internet checksum (RFC 1071) of an even number of bytes that are not all zeros.
+
+    A sum with the carries added in is the number that the bytes are, modulo 65535.
+    """
+    return 0xFFFF - (int.from_bytes(data, "big") % 0xFFFF or 0xFFFF)

@@ -15,10 +15,11 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from fdm.queues import QueueRate
 
+from .databases import Databases
 from .deadline import Deadline
 from .deployment import (
     COUNTED,
@@ -65,9 +66,6 @@ from .openflow import (
 from .policy import named
 from .records import RecordWriter
 from .subflows import read_handshake
-
-if TYPE_CHECKING:
-    from .queues import QueueTable
 
 STATISTICS_PERIOD_S = 1.0
 ANSWER_TIMEOUT_S = 10.0
@@ -175,16 +173,20 @@ class ControllerApp(App):
         self._questions: dict[tuple[int, int], _Question] = {}
         self._counting: dict[tuple[int, int], list[Any]] = {}
         self._sending = threading.Lock()
-        self._tables: dict[str, QueueTable] = {}
-        self._own_remotes = {d.name: d.ovsdb for d in self.network.datapaths if d.ovsdb}
-        self._rows: dict[str, Mapping[Queue, QueueRate]] = {}
+        self._databases = Databases(
+            self.network,
+            self.options.ovsdb,
+            self._on_queues,
+            self._on_database_problem,
+            self._on_lock if self.options.elected else None,
+        )
         self._failures = 0
         self._subflows = {
             subflow_cookie(a.user, a.datapath): (a.user, a.datapath)
             for a in self.network.attachments
         }
         if named(self.network.policy).uses_queues or self.options.elected:
-            self._open_tables()
+            self._databases.open()
         for f in self.network.forecast:
             at_s = time.monotonic() + f.in_s
             self._put(AssociationExpected(f.user, f.access_point, f.associated, at_s))
@@ -204,8 +206,7 @@ class ControllerApp(App):
 
     def close(self) -> None:
         """End the connections to OVSDB; the network goes on as it is."""
-        for table in self._tables.values():
-            table.close()
+        self._databases.close()
 
     def _put(self, event: Event) -> None:
         self._events.put((event, time.monotonic(), None))
@@ -471,7 +472,7 @@ class ControllerApp(App):
                 self.master = master
                 self._change_role()
             case PolicySet(policy) if named(policy).uses_queues:
-                self._open_tables()
+                self._databases.open()
         decision = self.controller.handle(event, time.monotonic())
         outcome = self._carry_out(decision, received_s)
         self._send_held()
@@ -529,19 +530,12 @@ class ControllerApp(App):
 
     def _deploy(self, steps: Change) -> None:
         for rates in steps.transactions:
-            self._set_queues(rates)
+            if rates:
+                self._databases.set(rates)
         self._send_entries(steps.added)
         self._send_entries(steps.removed, delete=True)
         if steps.dropped:
-            self._open_tables()
-            for remote, queues in self._by_remote(steps.dropped).items():
-                self._tables[remote].drop(queues)
-
-    def _set_queues(self, rates: Mapping[Queue, QueueRate]) -> None:
-        if rates:
-            self._open_tables()
-            for remote, queues in self._by_remote(rates).items():
-                self._tables[remote].set({q: rates[q] for q in queues})
+            self._databases.drop(steps.dropped)
 
     def _send_entries(self, entries: Iterable[FlowEntry], *, delete: bool = False) -> None:
         """Send flow entries and wait until every switch concerned has confirmed them."""
@@ -578,7 +572,7 @@ class ControllerApp(App):
             wanted_rates.pop(queue_, None)
         if not wanted_rates and not steps.dropped:
             return
-        rows = self._read_queues([*wanted_rates, *steps.dropped])
+        rows = self._databases.read([*wanted_rates, *steps.dropped])
         wrong = [q for q, rate in wanted_rates.items() if rows.get(q) != rate]
         wrong += [q for q in steps.dropped if q in rows]
         if wrong:
@@ -592,7 +586,7 @@ class ControllerApp(App):
                 if (entries := self._read_entries(dpid)) is not None:
                     held = held.holding(dpid, entries)
             if steps.lowered or steps.raised or steps.dropped:
-                held = Deployment(held.flows, self._read_queues())
+                held = Deployment(held.flows, self._databases.read())
             self._deploy(change(held, before))
             held, outcome = before, "the state before it is in force"
         except Exception as second:  # noqa: BLE001 - told with the first
@@ -606,56 +600,16 @@ class ControllerApp(App):
             retry.start()
         return message
 
-    # -- OVSDB ---------------------------------------------------------------------------
+    # -- OVSDB in ------------------------------------------------------------------------
 
-    def _open_tables(self) -> None:
-        if self._tables:
-            return
-        from .queues import QueueTable  # its client takes long to import in a slow guest
-
-        remotes = dict.fromkeys(
-            (self.options.ovsdb, *(self._remote(d.name) for d in self.network.datapaths))
-        )
-        for remote in remotes:
-            elects = self.options.elected and remote == self.options.ovsdb
-            self._tables[remote] = QueueTable(
-                remote,
-                functools.partial(self._on_queues, remote),
-                self._on_database_problem,
-                self._on_lock if elects else None,
-            )
+    def _on_queues(self, rows: Mapping[Queue, QueueRate]) -> None:
+        self._put(QueuesRead(rows))
 
     def _on_database_problem(self, message: str) -> None:
         self.write(Record("error", "controller", {"message": message}))
 
-    def _on_queues(self, remote: str, rows: Mapping[Queue, QueueRate]) -> None:
-        self._rows[remote] = rows
-        if len(self._rows) == len(self._tables):
-            together = {q: rate for part in self._rows.values() for q, rate in part.items()}
-            self._put(QueuesRead(together))
-
     def _on_lock(self, locked: bool) -> None:
         self._put(RoleChanged(locked))
-
-    def _read_queues(self, some: list[Queue] | None = None) -> dict[Queue, QueueRate]:
-        """All queues of this controller, or those of some, as the databases hold them."""
-        found: dict[Queue, QueueRate] = {}
-        if some is None:
-            for table in self._tables.values():
-                found.update(table.read())
-        else:
-            for remote, queues in self._by_remote(some).items():
-                found.update(self._tables[remote].read(queues))
-        return found
-
-    def _remote(self, datapath: str) -> str:
-        return self._own_remotes.get(datapath, self.options.ovsdb)
-
-    def _by_remote(self, queues: Iterable[Queue]) -> dict[str, list[Queue]]:
-        found: dict[str, list[Queue]] = {}
-        for q in queues:
-            found.setdefault(self._remote(q.datapath), []).append(q)
-        return found
 
     # -- once a second -------------------------------------------------------------------
 

@@ -53,6 +53,9 @@ class State:
         self._teller = Teller(self._put_story, ports)
         self._capacity_bps = {link.relay: link.rate_bps for link in setup.links}
         self._link_of_port = {(link.relay, link.port): link.relay for link in setup.links}
+        self._link_of_shore_port = {link.shore_port: link.relay for link in setup.links}
+        self._host = next((node.name for node in setup.nodes if node.kind == "host"), "")
+        self._arriving_bps: dict[str, float] = {}
         self._queues: dict[tuple[str, str, int], tuple[str, str]] = {}
         self._counted: dict[tuple[object, ...], tuple[float, float]] = {}
         self._solved: dict[str, float] = {}
@@ -194,6 +197,9 @@ class State:
             relay = self._link_of_port.get((record.node, port))
             if relay is not None:
                 self._counter(record, ("link", relay), row.get("tx_bytes"))
+            relay = self._link_of_shore_port.get(port)
+            if relay is not None and not self._from_captures:
+                self._counter(record, ("arriving", relay), row.get("rx_bytes"))
             user = self.setup.ports.get((record.node, port))
             if user is not None:
                 self._counter(record, ("subflow", user, record.node), row.get("rx_bytes"))
@@ -220,6 +226,8 @@ class State:
         match key:
             case ("link", str(relay)):
                 self._link_rate(relay, rate_bps, t_s)
+            case ("arriving", str(relay)):
+                self._arriving(relay, rate_bps, t_s)
             case ("subflow", str(user), str(via)) if not self._from_captures:
                 self._measured(user, via, rate_bps, t_s)
             case ("queue", str(user), str(via), _):
@@ -242,6 +250,13 @@ class State:
     def _goodput(self, node: str, rate_bps: float, t_s: float) -> None:
         self.store.put("goodput", node, round(rate_bps))
         self.store.append(f"goodput {node}", [round(t_s, 3), round(rate_bps)])
+
+    def _arriving(self, relay: str, rate_bps: float, t_s: float) -> None:
+        """What comes to the host is what comes over all links, once that is known of each."""
+        self._arriving_bps[relay] = rate_bps
+        if len(self._arriving_bps) == len(self.setup.links):
+            self._goodput(self._host, sum(self._arriving_bps.values()), t_s)
+            self._arriving_bps.clear()
 
     def _measured(self, user: str, via: str, rate_bps: float, t_s: float | None) -> None:
         self._subflow(user, via, measured_bps=round(rate_bps))

@@ -224,7 +224,7 @@ def _commanded(command: Mapping[str, Any]) -> str:
         case {"do": "demand", "user": user, "rate_bps": rate_bps}:
             return f"{rate(float(rate_bps))} are planned for {user}"
         case {"do": "policy", "policy": policy}:
-            return "flow deviation decides" if policy == "fdm" else f"policy {policy}"
+            return "flow deviation allocates" if policy == "fdm" else "nobody allocates any more"
         case {"do": "play", "playing": playing}:
             return "nodes go on" if playing else "nodes stop"
         case {"do": "speed", "speed": speed}:

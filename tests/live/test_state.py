@@ -197,7 +197,19 @@ def test_what_people_command_is_shown_and_told() -> None:
         "nodes stop",
         "nodes move 5 times as fast",
         "1.50 Mbit/s are planned for ship1",
-        "policy shortest",
+        "nobody allocates any more",
         "ship1 is moved by hand",
         "the link of satcom is cut by hand",
     ]
+
+
+def test_what_arrives_at_the_host_is_the_sum_of_all_links() -> None:
+    def arrived(t_s: float, port: str, rx_bytes: int) -> Record:
+        return Record(t_s, "sample", "shore", {"kind": "port", "port": port, "rx_bytes": rx_bytes})
+
+    state = told(
+        *(arrived(1.0, port, 0) for port in ("shore-eth2", "shore-eth3")),
+        arrived(2.0, "shore-eth2", 250_000),
+        arrived(2.0, "shore-eth3", 125_000),
+    )
+    assert state.store.get("goodput", "host") == 3e6

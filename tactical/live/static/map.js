@@ -81,6 +81,7 @@ export class NetworkMap {
     this.shapes = {};
     this.fixed = {};
     this.fitted = false;
+    this.placed = 0;
   }
 
   // The same run at another moment: nodes stay, and what was drawn of time begins anew.
@@ -133,7 +134,10 @@ export class NetworkMap {
   }
 
   draw() {
-    if (!this.fitted) this.arrange();
+    // Where nodes are is told of one after the other.
+    const placed = Object.keys(this.model.section("positions")).length;
+    if (!this.fitted || (placed > this.placed && !this.touched)) this.arrange();
+    this.placed = placed;
     if (!this.fitted) return;
     for (const node of this.model.setup.nodes) this.drawNode(node);
     this.spreadIcons();

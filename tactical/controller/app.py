@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fdm.queues import QueueRate
@@ -24,13 +24,8 @@ from .deadline import Deadline
 from .deployment import (
     COUNTED,
     HELD,
-    OWNER,
-    OWNER_MASK,
     Change,
-    Deployment,
-    FlowEntry,
     Queue,
-    change,
     subflow_cookie,
 )
 from .events import (
@@ -53,47 +48,22 @@ from .events import (
 from .framework import App, handler, ofp_event, ofproto_v1_3
 from .logic import Controller, Decision, Record, deployment_records
 from .network import ControlledNetwork
-from .openflow import (
-    SUBFLOW_MASK,
-    counted_request,
-    entries_request,
-    flow_entries,
-    flow_mod,
-    packet_out,
-    role_request,
-    undisturbed_request,
-)
 from .policy import named
 from .records import RecordWriter
+from .rollout import Rollout
 from .subflows import read_handshake
+from .switches import Switches
 
 STATISTICS_PERIOD_S = 1.0
-ANSWER_TIMEOUT_S = 10.0
 DEPLOYMENT_RETRIES = 5
 RETRY_PAUSE_S = 1.0
 LONGEST_WAIT_S = 3600.0
 """The trend of a signal that hardly falls may end in thousands of years."""
-SINGLE_READS = 16
-"""Up to so many subflows of a datapath are read back one by one, else all at once."""
-_UNDEFINED_GENERATION = 2**64 - 1
 _MAIN, _DEAD, _CONFIG = (
     handler.MAIN_DISPATCHER,
     handler.DEAD_DISPATCHER,
     handler.CONFIG_DISPATCHER,
 )
-
-
-class DeployError(RuntimeError):
-    """A switch did not confirm its flow entries, or does not hold what it confirmed."""
-
-
-@dataclass
-class _Question:
-    """Waits for all parts of the answer to one OpenFlow message."""
-
-    rows: list[Any] = field(default_factory=list)
-    error: str | None = None
-    done: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(frozen=True)
@@ -167,12 +137,9 @@ class ControllerApp(App):
         self.master = not self.options.elected
         self.samples: dict[tuple[str, ...], Mapping[str, Any]] = {}
         """("port", datapath, port) or ("queue", datapath, port, id) → the last sample."""
-        self._datapaths: dict[int, Any] = {}
         self._port_names: dict[tuple[int, int], str] = {}
         self._events: queue.Queue[tuple[Event, float, Future[Outcome] | None]] = queue.Queue()
-        self._questions: dict[tuple[int, int], _Question] = {}
-        self._counting: dict[tuple[int, int], list[Any]] = {}
-        self._sending = threading.Lock()
+        self._switches = Switches(self.network)
         self._databases = Databases(
             self.network,
             self.options.ovsdb,
@@ -180,6 +147,7 @@ class ControllerApp(App):
             self._on_database_problem,
             self._on_lock if self.options.elected else None,
         )
+        self._rollout = Rollout(self.network, self._switches, self._databases)
         self._failures = 0
         self._subflows = {
             subflow_cookie(a.user, a.datapath): (a.user, a.datapath)
@@ -221,19 +189,14 @@ class ControllerApp(App):
             return  # gone before it said who it is
         dpid: int = datapath.id
         if ev.state == _MAIN:
-            self._datapaths[dpid] = datapath
+            self._switches.join(datapath)
             down = set()
             for number, port in datapath.ports.items():
                 self._port_names[dpid, number] = _name(port)
                 if port.state & datapath.ofproto.OFPPS_LINK_DOWN:
                     down.add(_name(port))
             self._put(DatapathConnected(dpid, frozenset(down)))
-        elif self._datapaths.get(dpid) is datapath:
-            # A switch that reconnected has a newer connection by now.
-            del self._datapaths[dpid]
-            for (of, _), question in list(self._questions.items()):
-                if of == dpid:
-                    question.done.set()
+        elif self._switches.leave(datapath):
             self._put(DatapathLost(dpid))
 
     @handler.set_ev_cls(ofp_event.EventOFPPortStatus, _MAIN)
@@ -266,35 +229,20 @@ class ControllerApp(App):
     def _on_error(self, ev: Any) -> None:
         name = self.network.datapath_name(ev.msg.datapath.id) or str(ev.msg.datapath.id)
         message = f"OpenFlow error type {ev.msg.type} code {ev.msg.code}"
-        question = self._questions.get((ev.msg.datapath.id, ev.msg.xid))
-        if question is not None:
-            question.error = message
-            question.done.set()
+        self._switches.refused(ev.msg, message)
         self.write(Record("error", name, {"message": message}))
 
     @handler.set_ev_cls(ofp_event.EventOFPBarrierReply, _MAIN)
     @handler.set_ev_cls(ofp_event.EventOFPRoleReply, _MAIN)
     @_guarded
     def _on_answer(self, ev: Any) -> None:
-        question = self._questions.get((ev.msg.datapath.id, ev.msg.xid))
-        if question is not None:
-            question.rows.append(ev.msg)
-            question.done.set()
+        self._switches.answered(ev.msg)
 
     @handler.set_ev_cls(ofp_event.EventOFPFlowStatsReply, _MAIN)
     @_guarded
     def _on_flow_statistics(self, ev: Any) -> None:
-        dpid, xid = ev.msg.datapath.id, ev.msg.xid
-        more = ev.msg.flags & ev.msg.datapath.ofproto.OFPMPF_REPLY_MORE
-        if (question := self._questions.get((dpid, xid))) is not None:
-            question.rows.extend(ev.msg.body)
-            if not more:
-                question.done.set()
-        elif (rows := self._counting.get((dpid, xid))) is not None:
-            rows.extend(ev.msg.body)
-            if not more:
-                del self._counting[dpid, xid]
-                self._put(CountersRead(tuple(self._subflow_counters(rows))))
+        if rows := self._switches.counted(ev.msg):
+            self._put(CountersRead(tuple(self._subflow_counters(rows))))
 
     def _subflow_counters(self, rows: Iterable[Any]) -> Iterable[Counted]:
         for row in rows:
@@ -349,93 +297,6 @@ class ControllerApp(App):
         self.write(Record("sample", datapath, data))
         return Counted(key, row.tx_bytes)
 
-    # -- OpenFlow out --------------------------------------------------------------------
-
-    def _send(self, datapath: Any, messages: Iterable[Any]) -> list[_Question]:
-        """Send messages as one piece; what is answered to each can be waited for."""
-        questions, piece = [], bytearray()
-        with self._sending:
-            for message in messages:
-                datapath.set_xid(message)
-                message.serialize()
-                piece += message.buf
-                question = _Question()
-                self._questions[datapath.id, message.xid] = question
-                questions.append(question)
-        datapath.send(bytes(piece))
-        return questions
-
-    def _forget(self, questions: Iterable[_Question]) -> None:
-        known = {id(question) for question in questions}
-        for key, question in list(self._questions.items()):
-            if id(question) in known:
-                self._questions.pop(key, None)
-
-    def _ask(self, dpid: int, messages: Iterable[Any]) -> list[_Question] | None:
-        """The answers to messages of which the last has one; None if the switch is gone.
-
-        Raises
-        ------
-        DeployError
-            If a message is refused, or the last is not answered in time.
-        """
-        datapath = self._datapaths.get(dpid)
-        if datapath is None:
-            return None
-        questions = self._send(datapath, messages)
-        try:
-            answered = all(q.done.wait(ANSWER_TIMEOUT_S) for q in questions[-1:])
-            if self._datapaths.get(dpid) is not datapath:
-                return None
-            for question in questions:
-                if question.error is not None:
-                    name = self.network.datapath_name(dpid)
-                    raise DeployError(f"datapath {name} refused: {question.error}")
-            if not answered:
-                name = self.network.datapath_name(dpid)
-                raise DeployError(f"datapath {name} did not answer in time")
-            return questions
-        finally:
-            self._forget(questions)
-
-    def _read_entries(
-        self, dpid: int, cookies: frozenset[int] | None = None
-    ) -> frozenset[FlowEntry] | None:
-        """This controller's entries on a switch, all or of some subflows; None if it is gone."""
-        wanted = [(OWNER, OWNER_MASK)]
-        if cookies is not None and len(cookies) <= SINGLE_READS:
-            wanted = [(cookie, SUBFLOW_MASK) for cookie in cookies]
-        found: set[FlowEntry] = set()
-        for cookie, mask in wanted:
-            datapath = self._datapaths.get(dpid)
-            if datapath is None:
-                return None
-            answers = self._ask(dpid, [entries_request(datapath, cookie, mask)])
-            if answers is None:
-                return None
-            found |= flow_entries(dpid, answers[-1].rows)
-        if cookies is not None:
-            found = {entry for entry in found if entry.cookie & ~COUNTED in cookies}
-        return frozenset(found)
-
-    def _assume_role(self, dpid: int) -> None:
-        """Tell a switch whether this controller is the master, or a slave (OpenFlow 1.3, 6.3.6)."""
-        datapath = self._datapaths.get(dpid)
-        if datapath is None or not self.options.elected:
-            return
-        answers = self._ask(dpid, [role_request(datapath, None, 0)])
-        if answers is None:
-            return
-        generation = answers[-1].rows[-1].generation_id
-        if generation == _UNDEFINED_GENERATION:
-            generation = 0
-        if self.master:
-            generation = (generation + 1) % 2**64
-        self._ask(
-            dpid,
-            [undisturbed_request(datapath), role_request(datapath, self.master, generation)],
-        )
-
     # -- deciding and carrying out -------------------------------------------------------
 
     def _decide_forever(self) -> None:
@@ -463,8 +324,9 @@ class ControllerApp(App):
     def _decide(self, event: Event, received_s: float) -> Outcome:
         match event:
             case DatapathConnected(dpid, _, _) if self.network.datapath_name(dpid) is not None:
-                self._assume_role(dpid)
-                entries = self._read_entries(dpid)
+                if self.options.elected:
+                    self._switches.assume_role(dpid, master=self.master)
+                entries = self._switches.read(dpid)
                 if entries is None:
                     return Outcome("", False, "the switch was lost again")
                 event = replace(event, entries=entries)
@@ -480,10 +342,10 @@ class ControllerApp(App):
 
     def _change_role(self) -> None:
         """Tell all switches, and as a new master learn what the old one has left there."""
-        for dpid in list(self._datapaths):
-            self._assume_role(dpid)
+        for dpid in self._switches.connected:
+            self._switches.assume_role(dpid, master=self.master)
             if self.master and self.network.datapath_name(dpid) is not None:
-                entries = self._read_entries(dpid)
+                entries = self._switches.read(dpid)
                 if entries is not None:
                     down = frozenset(
                         port
@@ -505,9 +367,9 @@ class ControllerApp(App):
             return Outcome(decision.trigger, not problem, problem)
         started_s = time.monotonic()
         try:
-            self._deploy(decision.change)
+            self._rollout.deploy(decision.change)
             deployed_s = time.monotonic()
-            self._verify(decision.change, decision.target)
+            self._rollout.verify(decision.change, decision.target)
         except Exception as error:  # noqa: BLE001 - whatever it is, the old state comes back
             return Outcome(decision.trigger, False, self._restore(decision.change, error))
         self._failures = 0
@@ -525,72 +387,11 @@ class ControllerApp(App):
     def _send_held(self) -> None:
         """Send on what came before its entries."""
         for segment in self.controller.released(time.monotonic()):
-            if (datapath := self._datapaths.get(segment.dpid)) is not None:
-                datapath.send_msg(packet_out(datapath, segment.in_port, segment.frame))
-
-    def _deploy(self, steps: Change) -> None:
-        for rates in steps.transactions:
-            if rates:
-                self._databases.set(rates)
-        self._send_entries(steps.added)
-        self._send_entries(steps.removed, delete=True)
-        if steps.dropped:
-            self._databases.drop(steps.dropped)
-
-    def _send_entries(self, entries: Iterable[FlowEntry], *, delete: bool = False) -> None:
-        """Send flow entries and wait until every switch concerned has confirmed them."""
-        of: dict[int, list[FlowEntry]] = {}
-        for entry in entries:
-            of.setdefault(entry.dpid, []).append(entry)
-        for dpid, its in of.items():
-            datapath = self._datapaths.get(dpid)
-            if datapath is None:
-                continue  # lost meanwhile: it gets everything when it is back
-            messages = [flow_mod(datapath, entry, delete=delete) for entry in its]
-            messages.append(datapath.ofproto_parser.OFPBarrierRequest(datapath))
-            self._ask(dpid, messages)
-
-    def _verify(self, steps: Change, target: Deployment) -> None:
-        """Read back what was changed and compare.
-
-        Raises
-        ------
-        DeployError
-            If a switch or OVSDB does not hold what it should.
-        """
-        for dpid, cookies in steps.touched.items():
-            held = self._read_entries(dpid, cookies)
-            wanted = {f for f in target.flows if f.dpid == dpid and f.cookie & ~COUNTED in cookies}
-            if held is not None and held != wanted:
-                name = self.network.datapath_name(dpid)
-                raise DeployError(
-                    f"datapath {name} lacks {len(wanted - held)} flow entries that it confirmed "
-                    f"and holds {len(held - wanted)} others"
-                )
-        wanted_rates = {**steps.lowered, **steps.raised}
-        for queue_ in steps.dropped:
-            wanted_rates.pop(queue_, None)
-        if not wanted_rates and not steps.dropped:
-            return
-        rows = self._databases.read([*wanted_rates, *steps.dropped])
-        wrong = [q for q, rate in wanted_rates.items() if rows.get(q) != rate]
-        wrong += [q for q in steps.dropped if q in rows]
-        if wrong:
-            raise DeployError(f"{len(wrong)} queues are not as they were set: {wrong[0]}")
+            self._switches.send_frame(segment.dpid, segment.in_port, segment.frame)
 
     def _restore(self, steps: Change, error: Exception) -> str:
         """After a failure: bring the old state back, say so, and try again later."""
-        before = held = self.controller.deployed
-        try:
-            for dpid in steps.touched:
-                if (entries := self._read_entries(dpid)) is not None:
-                    held = held.holding(dpid, entries)
-            if steps.lowered or steps.raised or steps.dropped:
-                held = Deployment(held.flows, self._databases.read())
-            self._deploy(change(held, before))
-            held, outcome = before, "the state before it is in force"
-        except Exception as second:  # noqa: BLE001 - told with the first
-            outcome = f"the state before it cannot be restored: {second}"
+        held, outcome = self._rollout.restore(steps, self.controller.deployed)
         message = f"{error}; {outcome}"
         self.write(Record("error", "controller", {"message": message}))
         self._failures += 1
@@ -620,26 +421,15 @@ class ControllerApp(App):
             now_s = time.monotonic()
             next_s = max(next_s + STATISTICS_PERIOD_S, now_s)
             time.sleep(next_s - now_s)
-            self._counting.clear()  # what was not answered by now will not be
-            for datapath in list(self._datapaths.values()):
+            self._switches.forget_counts()
+            for dpid in self._switches.connected:
                 try:
-                    self._ask_for_counters(datapath)
+                    self._switches.ask_for_counters(
+                        dpid, subflows=self.network.settings.count_subflows
+                    )
                 except Exception as error:  # noqa: BLE001 - a switch that goes at this moment
                     self.report_fault(f"counters: {error!r}")
             self._put(Tick())
-
-    def _ask_for_counters(self, datapath: Any) -> None:
-        parser, protocol = datapath.ofproto_parser, datapath.ofproto
-        datapath.send_msg(parser.OFPPortStatsRequest(datapath, 0, protocol.OFPP_ANY))
-        datapath.send_msg(
-            parser.OFPQueueStatsRequest(datapath, 0, protocol.OFPP_ANY, protocol.OFPQ_ALL)
-        )
-        if self.network.settings.count_subflows:
-            request = counted_request(datapath)
-            with self._sending:
-                datapath.set_xid(request)
-                self._counting[datapath.id, request.xid] = []
-            datapath.send_msg(request)
 
 
 def _name(port: Any) -> str:

@@ -39,6 +39,10 @@ def directory(tmp_path, monkeypatch) -> Path:
 
 
 REFUSED = [
+    ("live nowhere", "nowhere"),
+    ("live direct-move --duration 0", "1 to 86400 seconds"),
+    ("live direct-move --duration 40", "entry_time_s"),
+    ("live direct-move --backend sim", "--backend"),
     ("", "COMMAND"),
     ("rum direct-move", "rum"),
     ("run", "SCENARIO"),

@@ -91,7 +91,7 @@ def test_the_network_follows_who_steers_it(
     assert all(e["t_s"] is not None for e in events)
     assert events[-1]["data"]["state"] == "failed" and "interrupted" in events[-1]["data"]["reason"]
     assert (run_dir / "samples.jsonl").stat().st_size > 0
-    assert all(file.stat().st_size > 1000 for file in (run_dir / "captures").glob("*.pcapng"))
+    assert (run_dir / "captures" / "ship1-wlan0.pcapng").stat().st_size > 10_000
     assert not list(run_dir.glob("*.img"))
 
     page.goto(serve("replay", str(run_dir)).document["url"])

@@ -32,10 +32,11 @@ def test_a_reader_that_is_slow_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) 
         write(note(1000))
         write.close()
         assert [line["data"]["number"] for line in lines] == list(range(100))
-        while (line := json.loads(stream.readline()))["kind"] != "error":
-            assert line["data"]["number"] < 1000
-        assert "records were lost" in line["data"]["message"]
-        assert json.loads(stream.readline())["data"]["number"] == 1000
+        between = []  # what fitted meanwhile, and as often as there was room what did not
+        while (line := json.loads(stream.readline()))["data"].get("number") != 1000:
+            between.append(line)
+        lost = [line["data"]["message"] for line in between if line["kind"] == "error"]
+        assert lost and all("records were lost" in message for message in lost)
 
 
 def test_a_reader_that_has_gone_is_no_fault() -> None:

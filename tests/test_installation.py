@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ["tactical", "analysis", "scenarios", "captures", "fdm", "mobility", "simulation"]
+PACKAGES = [
+    "tactical",
+    "analysis",
+    "scenarios",
+    "captures",
+    "fdm",
+    "mobility",
+    "routing",
+    "simulation",
+]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tactical
 
-PACKAGES = ("tactical", "scenarios", "fdm", "mobility", "captures")
+PACKAGES = ("tactical", "scenarios", "fdm", "mobility", "captures", "routing")
 """What a worker imports of ours."""
 
 

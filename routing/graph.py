@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 Node = Hashable
@@ -96,3 +98,18 @@ class Graph:
     def passed(self, path: Sequence[int]) -> tuple[Node, ...]:
         """Return the nodes of a path, ends included."""
         return (self.links[path[0]].tail, *(self.links[link].head for link in path))
+
+    def through(self, nodes: Sequence[Node]) -> Path:
+        """Return the path through nodes in turn; of several links the first.
+
+        Raises
+        ------
+        KeyError
+            If no link joins two of them.
+        """
+        return tuple(self._joining[ends] for ends in pairwise(nodes))
+
+    @cached_property
+    def _joining(self) -> dict[tuple[Node, Node], int]:
+        backwards = reversed(list(enumerate(self.links)))
+        return {(link.tail, link.head): number for number, link in backwards}

@@ -1,18 +1,18 @@
-"""Data centre networks: which links there are, and which paths lead through them."""
+"""Data centre networks of links of one kind, and paths through them drawn at random."""
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from routing import Path
+from routing.topologies import Topology, bcube, fat_tree
 from simulation.network import Link
 
 
 @dataclass
 class FatTree:
-    """Fat tree of switches with k ports (M. Al-Fares et al., SIGCOMM 2008).
-
-    k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches, k³/4 hosts.
+    """Fat tree of switches with k ports, see `routing.topologies.fat_tree`.
 
     Parameters
     ----------
@@ -29,25 +29,22 @@ class FatTree:
 
     ports: int
     link: Link
+    topology: Topology = field(init=False)
     links: list[Link] = field(init=False)
 
     def __post_init__(self) -> None:
-        k = self.ports
-        if k < 2 or k % 2:
-            raise ValueError(f"ports is {k}; expected an even number of 2 or more")
-        # Up and down between hosts and edge, edge and aggregation, aggregation and core: each
-        # layer has as many links as there are hosts.
-        self.links = [self.link] * (6 * self.hosts)
+        self.topology = fat_tree(self.ports)
+        self.links = [self.link] * len(self.topology.graph.links)
 
     @property
     def hosts(self) -> int:
         """Number of hosts."""
-        return self.ports**3 // 4
+        return len(self.topology.hosts)
 
     @property
     def switches(self) -> int:
         """Number of switches."""
-        return 5 * self.ports**2 // 4
+        return len(self.topology.switches)
 
     def path_count(self, source: int, destination: int) -> int:
         """Return how many shortest paths there are between two hosts."""
@@ -56,31 +53,27 @@ class FatTree:
             return 1
         return half if self._pod(source) == self._pod(destination) else half * half
 
-    def path(self, source: int, destination: int, which: int) -> list[int]:
+    def path(self, source: int, destination: int, which: int) -> Path:
         """Return the links of a shortest path; `which` counts from 0."""
-        half, hosts = self.ports // 2, self.hosts
-        first, last = 2 * source, 2 * destination + 1
-        if source // half == destination // half:
-            return [first, last]
-        up_switch = which % half
-        middle = [
-            2 * (hosts + source // half * half + up_switch),
-            2 * (hosts + destination // half * half + up_switch) + 1,
-        ]
-        if self._pod(source) != self._pod(destination):
-            core = which // half
-            middle[1:1] = [
-                2 * (2 * hosts + (self._pod(source) * half + up_switch) * half + core),
-                2 * (2 * hosts + (self._pod(destination) * half + up_switch) * half + core) + 1,
-            ]
-        return [first, *middle, last]
+        half = self.ports // 2
+        low, other = source // half, destination // half
+        between = []
+        if low != other:
+            up = which % half
+            pods = self._pod(source), self._pod(destination)
+            between = [f"a{pod * half + up}" for pod in pods]
+            if pods[0] == pods[1]:
+                between.pop()
+            else:
+                between.insert(1, f"c{up * half + which // half}")
+            between = [*between, f"e{other}"]
+        nodes = [f"h{source}", f"e{low}", *between, f"h{destination}"]
+        return self.topology.graph.through(nodes)
 
     def _pod(self, host: int) -> int:
         return host // (self.ports // 2) ** 2
 
-    def choose(
-        self, source: int, destination: int, count: int, draw: random.Random
-    ) -> list[list[int]]:
+    def choose(self, source: int, destination: int, count: int, draw: random.Random) -> list[Path]:
         """Return different paths, chosen at random; fewer if there are fewer.
 
         Up to k/2 paths between pods pass different aggregation switches, as in the simulator of the
@@ -97,10 +90,7 @@ class FatTree:
 
 @dataclass
 class BCube:
-    """BCube of servers that forward (C. Guo et al., SIGCOMM 2009).
-
-    n^levels hosts with one interface a level; on each level, hosts whose addresses differ in that
-    digit only share a switch of n ports.
+    """BCube of servers that forward, see `routing.topologies.bcube`.
 
     Parameters
     ----------
@@ -115,20 +105,22 @@ class BCube:
     ports: int
     levels: int
     link: Link
+    topology: Topology = field(init=False)
     links: list[Link] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.links = [self.link] * (2 * self.levels * self.hosts)
+        self.topology = bcube(self.ports, self.levels - 1)
+        self.links = [self.link] * len(self.topology.graph.links)
 
     @property
     def hosts(self) -> int:
         """Number of hosts."""
-        return int(self.ports**self.levels)
+        return len(self.topology.hosts)
 
     @property
     def switches(self) -> int:
         """Number of switches."""
-        return self.levels * self.hosts // self.ports
+        return len(self.topology.switches)
 
     def digit(self, host: int, level: int) -> int:
         """Return a digit of a host's address."""
@@ -147,7 +139,7 @@ class BCube:
             if digit != self.digit(host, level)
         ]
 
-    def shortest(self, source: int, destination: int, draw: random.Random) -> list[int]:
+    def shortest(self, source: int, destination: int, draw: random.Random) -> Path:
         """Return a shortest path that corrects digits in random order."""
         levels = [
             level
@@ -157,7 +149,7 @@ class BCube:
         draw.shuffle(levels)
         return self._links(self._correct(source, destination, levels))
 
-    def disjoint(self, source: int, destination: int, draw: random.Random) -> list[list[int]]:
+    def disjoint(self, source: int, destination: int, draw: random.Random) -> list[Path]:
         """Return paths without common links, one from each interface (BuildPathSet).
 
         Where the first digit to correct is right already, the path goes by a random neighbour on
@@ -186,13 +178,15 @@ class BCube:
                 hosts.append(following)
         return hosts
 
-    def _links(self, hosts: Sequence[int]) -> list[int]:
+    def _links(self, hosts: Sequence[int]) -> Path:
         """Return the links up to a switch and down from it, for each two hosts in turn."""
-        path = []
+        graph = self.topology.graph
+        nodes = [f"h{hosts[0]}"]
         for a, b in pairwise(hosts):
             level = next(i for i in range(self.levels) if self.digit(a, i) != self.digit(b, i))
-            path += [2 * (level * self.hosts + a), 2 * (level * self.hosts + b) + 1]
-        return path
+            up = graph.outgoing[graph.index[f"h{a}"]][level]
+            nodes += [str(graph.links[up].head), f"h{b}"]
+        return graph.through(nodes)
 
 
 def permutation(hosts: int, draw: random.Random) -> list[int]:

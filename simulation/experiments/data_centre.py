@@ -5,7 +5,7 @@ destination for three hosts in ten.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from simulation.experiments.experiment import (
     Experiment,
@@ -18,7 +18,7 @@ from simulation.experiments.experiment import (
 from simulation.network import Connection, Link, Path
 from simulation.topologies import BCube, FatTree, permutation
 
-_Paths = Callable[[int, int, random.Random], list[list[int]]]
+_Paths = Callable[[int, int, random.Random], Sequence[Sequence[int]]]
 
 _WINDOW = 1024
 _WARM_S, _MEASURED_S = 1.0, 2.0

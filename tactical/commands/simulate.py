@@ -12,13 +12,15 @@ from tactical.streams import print_json
 if TYPE_CHECKING:
     from simulation.experiments import Experiment, Row
 
-SUMMARY = "simulate an experiment of multipath congestion control, beside the paper's values"
+SUMMARY = "simulate an experiment on multipath transfers, beside the paper's values"
 EXAMPLES = """\
 The paper is "Design, implementation and evaluation of congestion control for multipath TCP" (NSDI
-2011); see docs/simulation.md. No root, no kernel and no network is needed. Columns:
+2011), see docs/simulation.md, and for maxflowsdn that on MaxFlowSDN (2025), see docs/routing.md. No
+root, no kernel and no network is needed. Columns:
 
   paper      its value; with ~ recalled from memory, not read in a copy
-  balance    ours where increase and decrease of the windows balance, without packets
+  balance    ours without packets: where increase and decrease of the windows balance; for
+             maxflowsdn what the links of the paths can carry
   simulated  ours from packets
 
 examples:
@@ -45,19 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Simulate and print; the exit status."""
     from simulation.experiments import EXPERIMENTS
+    from tactical import maxflowsdn
 
+    experiments = {**EXPERIMENTS, maxflowsdn.EXPERIMENT.name: maxflowsdn.EXPERIMENT}
     if options.list:
-        return _list(list(EXPERIMENTS.values()), options.json)
+        return _list(list(experiments.values()), options.json)
     if options.experiment is None:
         raise Refused("name an experiment to simulate: `tactical simulate --list` shows them")
-    if options.experiment not in EXPERIMENTS:
+    if options.experiment not in experiments:
         raise Refused(
             f"there is no experiment {options.experiment} to simulate; there are "
-            f"{', '.join(EXPERIMENTS)}"
+            f"{', '.join(experiments)}"
         )
     if options.seed < 0:
         raise Refused(f"--seed must be 0 or more, not {options.seed}")
-    experiment = EXPERIMENTS[options.experiment]
+    experiment = experiments[options.experiment]
     begun_s = time.perf_counter()
     rows = _simulated(experiment, options.seed)
     if options.json:

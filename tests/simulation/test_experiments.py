@@ -127,9 +127,10 @@ def test_the_table_leaves_out_columns_without_values():
 def test_the_list_names_every_experiment(capsys):
     assert cli.main(["simulate", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    assert [line.split()[0] for line in lines] == [*EXPERIMENTS, "maxflowsdn"]
     assert cli.main(["simulate", "--list", "--json"]) == 0
-    assert [each["experiment"] for each in json.loads(capsys.readouterr().out)] == list(EXPERIMENTS)
+    listed = [each["experiment"] for each in json.loads(capsys.readouterr().out)]
+    assert listed == [*EXPERIMENTS, "maxflowsdn"]
 
 
 @pytest.mark.parametrize(

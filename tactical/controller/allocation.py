@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import fdm
+import routing
 from fdm.queues import QueueRate
 
 from .network import Attachment, ControlledNetwork, Trunk
@@ -54,6 +54,8 @@ class Subflow:
     where that has a queue too, the datapath and port that it leaves by."""
     down_bps: float | None = None
     """Rate of what comes back, as solved; None where nothing is allocated to that."""
+    server_port: int | None = None
+    """The server's TCP port, if this is only one connection of the attachment's traffic."""
 
     @property
     def idle(self) -> bool:
@@ -98,6 +100,8 @@ class Situation:
         Trunk to propagation delay in seconds, where it differs from the description.
     down_demands
         User to rate in bit/s of what it wants from the server, as far as anybody wants anything.
+    loads
+        (datapath, port) to the rate in bit/s that the port was measured to send.
     before
         The allocation in force, which a policy may go on from.
     """
@@ -110,6 +114,7 @@ class Situation:
     capacities: Mapping[Trunk, float] = field(default_factory=dict)
     delays: Mapping[Trunk, float] = field(default_factory=dict)
     down_demands: Mapping[str, float] = field(default_factory=dict)
+    loads: Mapping[tuple[str, str], float] = field(default_factory=dict)
     before: Allocation | None = field(default=None, compare=False, repr=False)
 
     def same_structure(self, other: Situation) -> bool:
@@ -136,64 +141,63 @@ class Situation:
         return Hop(self.network.server.datapath, self.network.server.port, None)
 
     @cached_property
-    def hops(self) -> Mapping[str, tuple[Hop, ...]]:
-        """The usable trunk hops that leave each datapath."""
-        leaving: dict[str, list[Hop]] = {}
+    def hops(self) -> tuple[Hop, ...]:
+        """The usable trunk hops in either direction, then the hop to the server."""
+        hops = []
         for t in self.network.trunks:
             if t in self.usable:
-                leaving.setdefault(t.a_datapath, []).append(Hop(t.a_datapath, t.a_port, t))
-                leaving.setdefault(t.b_datapath, []).append(Hop(t.b_datapath, t.b_port, t))
-        return {datapath: tuple(hops) for datapath, hops in leaving.items()}
+                hops += [Hop(t.a_datapath, t.a_port, t), Hop(t.b_datapath, t.b_port, t)]
+        return (*hops, self.last_hop)
+
+    @cached_property
+    def graph(self) -> routing.Graph:
+        """What paths are looked for in: the links of :attr:`hops`, then from users by attachments.
+
+        A trunk of no rate at all is still up and forwards, so it is there.
+        """
+        links = [
+            routing.Link(hop.datapath, hop.head[0], max(1.0, self.capacity_bps(t)), self.delay_s(t))
+            for hop in self.hops
+            if (t := hop.trunk) is not None
+        ]
+        server = self.network.server
+        links.append(routing.Link(server.datapath, self.server, server.rate_bps))
+        links += [routing.Link(self.user(a.user), a.datapath, a.rate_bps) for a in self.attached]
+        return routing.Graph(links)
+
+    @property
+    def server(self) -> routing.Node:
+        """The server's node in :attr:`graph`."""
+        return ("server", self.network.server.name)
+
+    def user(self, name: str) -> routing.Node:
+        """A user's node in :attr:`graph`, if it is attached."""
+        return ("user", name)
+
+    def along(self, path: routing.Path) -> Path:
+        """The hops of a path in :attr:`graph`."""
+        return tuple(self.hops[link] for link in path if link < len(self.hops))
 
     @cached_property
     def shortest_paths(self) -> Mapping[Attachment, Path]:
         """For every attachment with a way to the server, its path of least propagation delay."""
+        delays_s = [link.delay_s for link in self.graph.links]
         origins = dict.fromkeys(a.datapath for a in self.attached)
-        paths = {origin: self._shortest(origin) for origin in origins}
-        return {a: path for a in self.attached if (path := paths[a.datapath]) is not None}
-
-    def _shortest(self, origin: str) -> Path | None:
-        """Dijkstra's algorithm (1959)."""
-        best: dict[str, float] = {origin: 0.0}
-        queue: list[tuple[float, int, str, Path]] = [(0.0, 0, origin, ())]
-        pushed = 0
-        while queue:
-            delay_s, _, datapath, path = heapq.heappop(queue)
-            if datapath == self.network.server.datapath:
-                return (*path, self.last_hop)
-            for hop in self.hops.get(datapath, ()):
-                assert hop.trunk is not None
-                through, (head, _) = delay_s + self.delay_s(hop.trunk), hop.head
-                if through < best.get(head, float("inf")):
-                    best[head] = through
-                    pushed += 1
-                    heapq.heappush(queue, (through, pushed, head, (*path, hop)))
-        return None
+        paths = {
+            origin: routing.shortest_path(self.graph, origin, self.server, delays_s)
+            for origin in origins
+        }
+        found = ((a, paths[a.datapath]) for a in self.attached)
+        return {a: self.along(path) for a, path in found if path is not None}
 
     @cached_property
-    def fewest_hops(self) -> Mapping[Attachment, tuple[Path, ...]]:
+    def fewest_hops(self) -> Mapping[Attachment, list[routing.Path]]:
         """For every attachment with a way to the server, all its paths of fewest hops."""
-        towards: dict[str, list[Hop]] = {}
-        for hops in self.hops.values():
-            for hop in hops:
-                towards.setdefault(hop.head[0], []).append(hop)
-        distance = {self.network.server.datapath: 0}
-        wave = [self.network.server.datapath]
-        while wave:
-            reached = [hop.datapath for head in wave for hop in towards.get(head, ())]
-            length = distance[wave[0]] + 1
-            wave = [d for d in dict.fromkeys(reached) if d not in distance]
-            distance.update(dict.fromkeys(wave, length))
-
-        found: dict[str, tuple[Path, ...]] = {self.network.server.datapath: ((self.last_hop,),)}
-        for datapath in sorted(distance, key=lambda name: distance[name])[1:]:
-            found[datapath] = tuple(
-                (hop, *rest)
-                for hop in self.hops[datapath]
-                if distance.get(hop.head[0]) == distance[datapath] - 1
-                for rest in found[hop.head[0]]
-            )
-        return {a: found[a.datapath] for a in self.attached if a.datapath in found}
+        origins = dict.fromkeys(a.datapath for a in self.attached)
+        paths = {
+            origin: routing.equal_cost_paths(self.graph, origin, self.server) for origin in origins
+        }
+        return {a: paths[a.datapath] for a in self.attached if paths[a.datapath]}
 
     def one_for_each_address(self) -> tuple[Attachment, ...]:
         """Attached attachments with a path, the latest for an address that is there twice.

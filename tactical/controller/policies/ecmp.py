@@ -23,7 +23,7 @@ class EqualCost(Policy):
         for a in situation.one_for_each_address():
             paths = situation.fewest_hops[a]
             share = hashed(a, situation.network.server.address)
-            subflows.append(Subflow(a, paths[int(share * len(paths))]))
+            subflows.append(Subflow(a, situation.along(paths[int(share * len(paths))])))
         return Allocation(tuple(subflows))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import bisect
 import itertools
 
-from ..allocation import Allocation, Path, Situation, Subflow
+from routing import weights
+
+from ..allocation import Allocation, Situation, Subflow
 from ..policy import Policy
 from .ecmp import hashed
 
@@ -18,20 +20,15 @@ class WeightedCost(Policy):
         subflows = []
         for a in situation.one_for_each_address():
             paths = situation.fewest_hops[a]
-            sums = list(itertools.accumulate(_bottleneck_bps(situation, path) for path in paths))
-            mark = hashed(a, situation.network.server.address) * sums[-1]
+            sums = list(itertools.accumulate(weights(situation.graph, paths)))
+            mark = hashed(a, situation.network.server.address)
             chosen = min(bisect.bisect_right(sums, mark), len(paths) - 1)
-            subflows.append(Subflow(a, paths[chosen]))
+            subflows.append(Subflow(a, situation.along(paths[chosen])))
         return Allocation(tuple(subflows))
 
     def keeps(self, situation: Situation, allocation: Allocation, since_s: float) -> bool:
         """Whether weights would still lead to the same paths."""
         return self.allocate(situation).subflows == allocation.subflows
-
-
-def _bottleneck_bps(situation: Situation, path: Path) -> float:
-    rates = [situation.capacity_bps(hop.trunk) for hop in path if hop.trunk is not None]
-    return min([*rates, situation.network.server.rate_bps])
 
 
 POLICY = WeightedCost()

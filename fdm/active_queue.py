@@ -5,7 +5,8 @@ whatever it is given makes them long all the same: TCP keeps a queue that is hel
 full as its buffer lets it, and then the path that was chosen for its short delay has none. So each
 queue gets an active queue management that holds it to the waiting time which the solution assumed:
 CoDel (K. Nichols, V. Jacobson, "Controlling queue delay", ACM Queue 10(5), 2012; RFC 8289), which
-drops from the front once packets have waited longer than a target for a whole interval.
+marks packets (RFC 3168), or drops them from the front, once they have waited longer than a target
+for a whole interval.
 """
 
 from typing import NamedTuple
@@ -15,6 +16,13 @@ LEAST_INTERVAL_S = 0.1
 
 LEAST_TARGET = 0.05
 """Share of the interval, from RFC 8289, section 4.3; below it a path loses throughput."""
+
+KEEPS_BUSY = (1.0 - 0.7) / 0.7
+"""Share of the round trip that has to wait when a sender is told, for the path to stay busy.
+
+CUBIC, alone on a path, goes on with 0.7 of its window (RFC 9438, 4.6). What then is under way fills
+the path if what waited was (1 − 0.7) / 0.7 of what the path itself holds.
+"""
 
 
 class CoDel(NamedTuple):
@@ -64,8 +72,9 @@ def codel(
     -------
     CoDel
         The target is the mean wait κ·b/(C − f) of the solution, at least one packet at the queue's
-        own rate (CoDel never drops the last packet) and at least 5 % of the interval, at most the
-        interval. The interval is the round trip with that wait, at least 100 ms.
+        own rate (CoDel never drops the last packet), at least 3/7 of the round trip (`KEEPS_BUSY`)
+        and 5 % of the interval, at most the interval. The interval is the round trip with the wait
+        of the solution, at least 100 ms.
 
     Raises
     ------
@@ -86,5 +95,5 @@ def codel(
     wait_s = kappa * packet_bits / left_bps if left_bps > 0.0 else round_trip_s
     wait_s = max(packet_s, wait_s)
     interval_s = max(LEAST_INTERVAL_S, round_trip_s + min(wait_s, round_trip_s), packet_s)
-    target_s = min(interval_s, max(wait_s, LEAST_TARGET * interval_s))
-    return CoDel(target_s, interval_s, buffer_packets)
+    target_s = max(wait_s, KEEPS_BUSY * round_trip_s, LEAST_TARGET * interval_s)
+    return CoDel(min(interval_s, target_s), interval_s, buffer_packets)

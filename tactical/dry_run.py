@@ -89,6 +89,7 @@ def _network(plan: Plan, run_dir: Path, library: str) -> list[Line]:
     lines += commands.port_commands(ports)
     lines += commands.node_commands(plan)
     lines += commands.offload_commands(plan)
+    lines += commands.departure_commands(plan)
     for medium in plan.media:
         lines += commands.medium_commands(medium)
     lines += [commands.switch_command(switch) for switch in plan.switches]

@@ -21,8 +21,12 @@ BURST_BYTES = 1 << 16
 RECEIVE_BYTES = 6 << 20
 """What may be under way and waiting at the receiver (the third of net.ipv4.tcp_rmem)."""
 
-_LEAST_QUEUE = 20
-"""Packets that a subflow takes at least, sent or not (the first send buffer of a socket)."""
+_ROOM, _LEAST_WINDOW = 2.0 * 4352 / 2700, 10.0
+"""Packets that a subflow takes for each of its window, sent or not, and the least window that counts.
+
+Linux's send buffer has room for twice the window (``tcp_sndbuf_expand``), with 4352 bytes of memory
+for each packet of 1460 bytes; a packet of multipath TCP takes about 2700.
+"""
 
 
 class Sender:
@@ -174,7 +178,7 @@ def _queued(subflow: Subflow) -> int:
 
 def _has_room(subflow: Subflow) -> bool:
     """Whether the send buffer, which grows with the window, takes more."""
-    return _queued(subflow) < max(_LEAST_QUEUE, 2.0 * subflow.sender.window.packets)
+    return _queued(subflow) < _ROOM * max(_LEAST_WINDOW, subflow.sender.window.packets)
 
 
 class Receiver:

@@ -25,6 +25,8 @@ LEAST_RATE_BPS = 12_000.0
 class CoDel(NamedTuple):
     """Controlled delay (RFC 8289): packets are dropped while all wait longer than a target.
 
+    Those that may be marked are marked and sent, one in place of each that would be dropped.
+
     Attributes
     ----------
     target_s, interval_s : float
@@ -77,7 +79,10 @@ class _Queue:
         self.most_s = max(self.most_s, now_s - BURST_BITS / rate) + bits / rate
 
     def take(self, now_s: float) -> tuple[Packet | None, int]:
-        """Return the packet to send and how many were dropped on the way (RFC 8289, 5)."""
+        """Return the packet to send and how many were dropped on the way (RFC 8289, 5).
+
+        Where one is marked in place of being dropped none is dropped after it, as in tc-codel(8).
+        """
         if self.codel is None:
             return self.waiting.popleft()[1], 0
         packet, good = self._take_one(now_s)
@@ -87,16 +92,23 @@ class _Queue:
             if good:
                 self._dropping = False
             while self._dropping and now_s >= self._next_drop_s and packet is not None:
-                dropped += 1
                 self._drops += 1
+                if packet.capable:
+                    packet.marked = True
+                    self._next_drop_s += codel.interval_s / math.sqrt(self._drops)
+                    break
+                dropped += 1
                 packet, good = self._take_one(now_s)
                 if good:
                     self._dropping = False
                 else:
                     self._next_drop_s += codel.interval_s / math.sqrt(self._drops)
         elif not good and packet is not None:
-            dropped += 1
-            packet, _ = self._take_one(now_s)
+            if packet.capable:
+                packet.marked = True
+            else:
+                dropped += 1
+                packet, _ = self._take_one(now_s)
             self._dropping = True
             recent = now_s - self._next_drop_s < 16.0 * codel.interval_s
             since = self._drops - self._drops_before

@@ -50,14 +50,18 @@ class Packet:
         A key of `SIGNAL_BYTES`, or nothing.
     backup : bool
         What a join or prio says.
+    capable, marked : bool
+        Whether queues may mark it in place of dropping it, and whether one has (RFC 3168, 5).
+    congested, reduced : bool
+        What the ends tell each other of that: ECE and CWR (RFC 3168, 6.1).
     tag : object
         The network's own, None at first.
     """
 
     __slots__ = (
-        "acknowledgment", "backup", "data_acknowledgment", "data_end", "data_sequence", "echo_s",
-        "flags", "forward", "length", "sacks", "sent_s", "sequence", "signal", "size_bytes",
-        "subflow", "tag",
+        "acknowledgment", "backup", "capable", "congested", "data_acknowledgment", "data_end",
+        "data_sequence", "echo_s", "flags", "forward", "length", "marked", "reduced", "sacks",
+        "sent_s", "sequence", "signal", "size_bytes", "subflow", "tag",
     )  # fmt: skip
 
     def __init__(
@@ -77,12 +81,17 @@ class Packet:
         data_end: bool = False,
         signal: str = "",
         backup: bool = False,
+        capable: bool = False,
+        congested: bool = False,
+        reduced: bool = False,
     ) -> None:
         self.subflow, self.forward, self.flags = subflow, forward, flags
         self.sequence, self.acknowledgment, self.length = sequence, acknowledgment, length
         self.sacks, self.sent_s, self.echo_s = sacks, sent_s, echo_s
         self.data_sequence, self.data_acknowledgment = data_sequence, data_acknowledgment
         self.data_end, self.signal, self.backup = data_end, signal, backup
+        self.capable, self.congested, self.reduced = capable, congested, reduced
+        self.marked = False
         self.tag: object = None
         options = TIMESTAMP_BYTES
         if "S" in flags:

@@ -2,7 +2,8 @@
 
 As Linux does it: losses are found by the times at which segments were sent (RACK, RFC 8985), a
 probe asks for news before the retransmission timer would (TLP, the same), the window shrinks
-gradually (RFC 6937), and the timer is never less than 200 ms above the round trip.
+gradually (RFC 6937), also for a packet that a queue has marked (RFC 3168), and the timer is never
+less than 200 ms above the round trip.
 """
 
 import math
@@ -29,11 +30,12 @@ _DUPLICATES = 3
 class Segment:
     """Data under way."""
 
-    __slots__ = ("again", "data_sequence", "end", "lost", "sacked", "sent_s", "sequence")
+    __slots__ = ("again", "data_sequence", "end", "fresh", "lost", "sacked", "sent_s", "sequence")
 
     def __init__(self, sequence: int, end: int, data_sequence: int) -> None:
         self.sequence, self.end, self.data_sequence = sequence, end, data_sequence
         self.sent_s = 0.0
+        self.fresh = True
         self.sacked = self.lost = self.again = False
 
 
@@ -80,6 +82,7 @@ class StreamSender:
         self._timer = Timer(loop, self._expired)
         self._reordering = Timer(loop, self._reordered)
         self._probing = False
+        self._to_tell = False
 
     @property
     def in_flight(self) -> int:
@@ -130,8 +133,17 @@ class StreamSender:
         self._sacked = self._lost = self._again = 0
         return left
 
+    def told_to_reduce(self) -> bool:
+        """Whether the next new segment is to say that the window has been reduced; once."""
+        to_tell, self._to_tell = self._to_tell, False
+        return to_tell
+
     def answered(
-        self, acknowledgment: int, sacks: tuple[tuple[int, int], ...], echo_s: float
+        self,
+        acknowledgment: int,
+        sacks: tuple[tuple[int, int], ...],
+        echo_s: float,
+        congested: bool = False,
     ) -> None:
         """Take in an acknowledgment."""
         now_s, segments = self._loop.now_s, self.segments
@@ -160,15 +172,21 @@ class StreamSender:
             self.measured(rtt_s)
             self.window.sampled(rtt_s, self.least_rtt_s, self.acknowledged, self.next)
             self._probed = False
-        if self._sacked or self._state != "open":
+        if self._sacked or self._state in ("recovery", "loss"):
             self._find_losses()
-        if self._state != "open" and self.acknowledged >= self._high:
+        # The first segment that says so has to arrive before the receiver stops telling of marks.
+        if self._state == "reduced" and self.acknowledged > self._high:
+            self.window.packets = self.window.threshold
+            self._state = "open"
+        if self._state in ("recovery", "loss") and self.acknowledged >= self._high:
             if self._state == "recovery":
                 self.window.packets = self.window.threshold
             self._state = "open"
-        if self._state == "open" and self._lost:
-            self._recover()
-        if self._state == "recovery":
+        if self._state in ("open", "reduced") and self._lost:
+            self._shrink("recovery")
+        elif self._state == "open" and congested:
+            self._shrink("reduced")
+        if self._state in ("recovery", "reduced"):
             self._reduce(delivered)
         elif delivered and self._limited:
             assert self.smoothed_rtt_s is not None
@@ -220,6 +238,7 @@ class StreamSender:
         segment.sent_s = self._sent_s = self._loop.now_s
         self._out += 1
         self._transmit(segment)
+        segment.fresh = False
 
     def _settle(self, segment: Segment) -> None:
         """A segment has arrived."""
@@ -229,7 +248,7 @@ class StreamSender:
 
     def _find_losses(self) -> None:
         """What was sent before something that has arrived is lost, or soon (RFC 8985, 6.2)."""
-        sure = self._state != "open" or self._sacked >= _DUPLICATES
+        sure = self._state in ("recovery", "loss") or self._sacked >= _DUPLICATES
         patience_s = 0.0 if sure else self.least_rtt_s / 4.0
         now_s, soonest_s = self._loop.now_s, math.inf
         for segment in self.segments:
@@ -250,16 +269,21 @@ class StreamSender:
 
     def _reordered(self) -> None:
         self._find_losses()
-        if self._state == "open" and self._lost:
-            self._recover()
+        if self._state in ("open", "reduced") and self._lost:
+            self._shrink("recovery")
             self._reduce(0)
         self.pump()
 
-    def _recover(self) -> None:
-        self._state, self._high = "recovery", self.next
+    def _shrink(self, state: str) -> None:
+        """Begin to shrink the window, once for what was sent until now."""
+        already = self._state == "reduced"
+        self._state, self._high = state, self.next
+        if already:
+            return
         self._before = self.window.packets
         self.window.lost()
         self._delivered = self._out = 0
+        self._to_tell = True
 
     def _reduce(self, delivered: int) -> None:
         """Let out as much less as the window is to shrink (RFC 6937, 3)."""
@@ -270,7 +294,7 @@ class StreamSender:
         else:
             most = max(self._delivered - self._out, delivered) + 1
             more = min(int(threshold) - pipe, most)
-        if self._out == 0:
+        if self._out == 0 and self._lost:
             more = max(more, 1)  # the first retransmission
         self.window.packets = float(pipe + max(more, 0))
 
@@ -341,6 +365,7 @@ class StreamReceiver:
         self._deliver, self._acknowledge = deliver, acknowledge
         self.next = 1
         self.echo_s = 0.0
+        self.congested = False
         self._beyond: dict[int, Any] = {}
         self._blocks: list[tuple[int, int]] = []
         self._unacknowledged = 0
@@ -352,6 +377,10 @@ class StreamReceiver:
     def sacks(self) -> tuple[tuple[int, int], ...]:
         """Up to three blocks beyond a gap, the latest first."""
         return tuple(self._blocks[:3])
+
+    def note(self, marked: bool, reduced: bool) -> None:
+        """Tell the sender of marks until it has reduced its window (RFC 3168, 6.1.3)."""
+        self.congested = marked or (self.congested and not reduced)
 
     def take(
         self, sequence: int, length: int, data_sequence: int, data_end: bool, sent_s: float

@@ -131,6 +131,7 @@ class Subflow:
             return
         self._accepted = True
         if packet.length:
+            self.receiver.note(packet.marked, packet.reduced)
             self.receiver.take(
                 packet.sequence, packet.length, packet.data_sequence, packet.data_end, packet.sent_s
             )
@@ -160,7 +161,7 @@ class Subflow:
         self.transfer.sender.answered(packet.data_acknowledgment)
         if self.state == "closed":
             return
-        self.sender.answered(packet.acknowledgment, packet.sacks, packet.echo_s)
+        self.sender.answered(packet.acknowledgment, packet.sacks, packet.echo_s, packet.congested)
         if "F" in packet.flags:
             self.state = "closed"
             end = Packet(self, True, "A", self.sender.next + 1, 2, now_s, echo_s=packet.sent_s)
@@ -170,7 +171,8 @@ class Subflow:
         packet = Packet(
             self, True, "PA", segment.sequence, 1, self._loop.now_s,
             length=segment.end - segment.sequence, data_sequence=segment.data_sequence,
-            echo_s=self._heard_s,
+            echo_s=self._heard_s, capable=segment.fresh,
+            reduced=segment.fresh and self.sender.told_to_reduce(),
         )  # fmt: skip
         self._send(packet)
 
@@ -180,7 +182,7 @@ class Subflow:
         packet = Packet(
             self, False, "A", 1, receiver.next, self._loop.now_s,
             sacks=receiver.sacks[: 1 if self.multipath else 3], echo_s=receiver.echo_s,
-            data_acknowledgment=self.transfer.receiver.next,
+            data_acknowledgment=self.transfer.receiver.next, congested=receiver.congested,
         )  # fmt: skip
         self._send(packet)
 

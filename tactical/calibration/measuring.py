@@ -75,8 +75,8 @@ class Extent:
     handovers: int
 
 
-FULL = Extent(3.0, 2.0, 8.0, 3.0, {0.5: 5.0, 0.7: 6.0, 0.9: 10.0}, 6.0, 5)
-QUICK = Extent(1.5, 1.0, 2.5, 1.5, {0.8: 3.0}, 3.5, 1)
+FULL = Extent(3.0, 2.0, 8.0, 3.0, {0.5: 5.0, 0.7: 6.0, 0.9: 10.0}, 15.0, 5)
+QUICK = Extent(1.5, 1.0, 2.5, 1.5, {0.8: 3.0}, 10.0, 1)
 
 
 def calibrate(directory: Path, *, quick: bool, virtual_time: bool) -> int:

@@ -32,6 +32,9 @@ had to hand over to such a link would see its data arrive that much later.
 
 ASSOCIATION_TRIES = 5
 
+_DEPARTING_PACKETS = 10_000
+"""No sender has so many on their way in a microsecond: none is lost there."""
+
 DATA_DSCP = 1
 """Marks iperf3's data connection, and so tells it from its control connection.
 
@@ -62,6 +65,7 @@ def node_commands(plan: Plan) -> list[Command]:
             "net.ipv4.conf.all.rp_filter=0",
             "net.ipv4.conf.default.rp_filter=0",
             "net.ipv4.tcp_no_metrics_save=1",
+            "net.ipv4.tcp_ecn=1",
             f"net.ipv4.tcp_wmem=4096 16384 {SEND_BUFFER_BYTES}",
             "net.mptcp.enabled=1",
         ]
@@ -85,6 +89,22 @@ def offload_commands(plan: Plan) -> list[Command]:
         Command(
             ("ethtool", "-K", i.name, "tso", "off", "gso", "off", "gro", "off", "tx", "off"), i.node
         )
+        for i in plan.host_interfaces
+        if not i.wireless
+    ]
+
+
+def departure_commands(plan: Plan) -> list[Command]:
+    """Let packets leave their sender's account with the sender, as those of a real machine do.
+
+    To Linux a packet is its socket's until a device has sent it, also across namespaces and
+    switches, and TCP has about two such packets at a time (TCP small queues,
+    ``tcp_limit_output_bytes`` in the kernel's ip-sysctl): queues further on would never fill. A
+    netem qdisc with a delay ends that.
+    """
+    delay = ("netem", "limit", str(_DEPARTING_PACKETS), "delay", "1us")
+    return [
+        Command(("tc", "qdisc", "add", "dev", i.name, "root", *delay), i.node)
         for i in plan.host_interfaces
         if not i.wireless
     ]
@@ -345,11 +365,13 @@ def shaping_command(ports: Iterable[Port]) -> Command | None:
 def leaf_batch(leaves: Mapping[tuple[str, int], CoDel]) -> str:
     """Lines for ``tc -batch -`` that give queues of ports a CoDel discipline (tc-codel(8)).
 
+    It marks packets of connections that agreed to it (RFC 3168) and drops others.
+
     Open vSwitch's linux-htb keeps queue N in class 1:(N + 1), in hexadecimal.
     """
     return "".join(
         f"qdisc replace dev {port} parent 1:{queue_id + 1:x} codel limit {leaf.limit_packets} "
-        f"target {round(leaf.target_s * 1e6)}us interval {round(leaf.interval_s * 1e6)}us\n"
+        f"target {round(leaf.target_s * 1e6)}us interval {round(leaf.interval_s * 1e6)}us ecn\n"
         for (port, queue_id), leaf in leaves.items()
     )
 

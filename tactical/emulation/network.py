@@ -171,6 +171,7 @@ class Network(ABC):
         self.run_all(commands.port_commands(everything))
         self.run_all(commands.node_commands(plan))
         self.run_all(commands.offload_commands(plan))
+        self.run_all(commands.departure_commands(plan))
         for medium in plan.media:
             self.run_all(commands.medium_commands(medium))
         for planned in plan.switches:

@@ -17,6 +17,7 @@ _CAPABLE, _JOIN, _DSS, _REMOVE_ADDRESS, _PRIO = 0, 1, 2, 4, 5
 _KIND = 30
 _HMAC_SHA256 = 0x01
 _FLAGS = {"F": 0x01, "S": 0x02, "R": 0x04, "P": 0x08, "A": 0x10}
+_ECE, _CWR = 0x40, 0x80
 _EPHEMERAL = (32768, 60999)
 """net.ipv4.ip_local_port_range."""
 
@@ -86,7 +87,7 @@ class Frames:
         client = ends.address
         options = self._options(packet)
         header_bytes = 20 + len(options)
-        flags = _flags(packet.flags)
+        flags = _flags(packet.flags) | _congestion_flags(packet)
         own, other = ends.first_sequence[:: 1 if packet.forward else -1]
         acknowledgment = (other + packet.acknowledgment) & 0xFFFFFFFF if "A" in packet.flags else 0
         ports = (ends.port, server_port) if packet.forward else (server_port, ends.port)
@@ -104,8 +105,9 @@ class Frames:
         checksum = _checksum(addresses + struct.pack("!HH", 6, length) + segment)
         segment = segment[:16] + checksum.to_bytes(2, "big") + segment[18:]
         self._identification = (self._identification + 1) & 0xFFFF
+        congestion = 3 if packet.marked else 2 if packet.capable else 0  # RFC 3168, 5
         datagram = struct.pack(
-            "!BBHHHBBH", 0x45, 0, 20 + length, self._identification, 0x4000, 64, 6, 0
+            "!BBHHHBBH", 0x45, congestion, 20 + length, self._identification, 0x4000, 64, 6, 0
         )
         checksum = _checksum(datagram + addresses)
         return datagram[:10] + checksum.to_bytes(2, "big") + addresses + segment
@@ -174,6 +176,13 @@ class Frames:
 @cache
 def _flags(letters: str) -> int:
     return sum(_FLAGS[letter] for letter in letters)
+
+
+def _congestion_flags(packet: Packet) -> int:
+    """ECE and CWR; in a handshake they agree on their use (RFC 3168, 6.1.1)."""
+    if "S" in packet.flags:
+        return _ECE if "A" in packet.flags else _ECE | _CWR
+    return (_ECE if packet.congested else 0) | (_CWR if packet.reduced else 0)
 
 
 @cache

@@ -12,7 +12,7 @@ from tactical.emulation.plan import make_plan
 def test_a_queue_is_the_class_that_open_vswitch_gives_it():
     batch = commands.leaf_batch({("uav-eth2", 9): CoDel(0.0537, 0.1, 8)})
     assert batch == (
-        "qdisc replace dev uav-eth2 parent 1:a codel limit 8 target 53700us interval 100000us\n"
+        "qdisc replace dev uav-eth2 parent 1:a codel limit 8 target 53700us interval 100000us ecn\n"
     )
 
 

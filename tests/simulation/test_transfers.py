@@ -1,6 +1,7 @@
 """Transfers over TCP and multipath TCP: what is sent arrives, and queues keep their rates."""
 
 import random
+from collections.abc import Hashable
 
 import pytest
 from hypothesis import given, settings
@@ -157,8 +158,11 @@ def test_queues_of_a_port_get_what_they_are_guaranteed_and_what_is_left(offered,
         assert (got[key] - before[key]) * size_bits / 20.0 == pytest.approx(rate_bps, rel=0.02)
 
 
-def test_controlled_delay_keeps_the_queue_of_a_sender_that_would_fill_it_short():
-    waits = {}
+@pytest.mark.parametrize("marking", [True, False])
+def test_controlled_delay_keeps_the_queue_of_a_sender_that_would_fill_it_short(
+    marking: bool,
+) -> None:
+    waits, lost = {}, {}
     for name, codel in (("fifo", None), ("codel", CoDel(0.03, 0.1, 200))):
         loop = Loop()
         network = Network(loop, satcom=(1e6, 0.02, 200, 0.0))
@@ -167,13 +171,28 @@ def test_controlled_delay_keeps_the_queue_of_a_sender_that_would_fill_it_short()
             port.set_queue(None, 1e6, 1e6)
             if codel is not None:
                 port.set_discipline(None, codel)
+            if not marking:
+                without_marks(port)
         one.add("satcom", 0)
         loop.run(18.0)
         late = [t - p.sent_s for t, p in network.arrived if p.forward and t > 5.0]
         waits[name] = sum(late) / len(late)
+        lost[name] = sum(port.counted.dropped for port in network.ports["satcom"])
         assert len(late) * 1448 * 8 / 13.0 > 0.9e6, "the link is in use"
     assert waits["codel"] < 0.1
     assert waits["fifo"] > 5 * waits["codel"]
+    assert (lost["codel"] == 0) is marking, "what may be marked is not dropped"
+
+
+def without_marks(port: Port) -> None:
+    """Let the port's packets be of ends that know no marks."""
+    send = port.send
+
+    def plain(packet: Packet, key: Hashable = None) -> None:
+        packet.capable = False
+        send(packet, key)
+
+    port.send = plain  # type: ignore[method-assign]
 
 
 def test_a_backup_carries_nothing_while_another_subflow_works():

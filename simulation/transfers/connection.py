@@ -22,7 +22,7 @@ RECEIVE_BYTES = 6 << 20
 """What may be under way and waiting at the receiver (the third of net.ipv4.tcp_rmem)."""
 
 _ROOM, _LEAST_WINDOW = 2.0 * 4352 / 2700, 10.0
-"""Packets that a subflow takes for each of its window, sent or not, and the least window that counts.
+"""Packets that a subflow takes, sent or not, for each of its window, which counts as ten at least.
 
 Linux's send buffer has room for twice the window (``tcp_sndbuf_expand``), with 4352 bytes of memory
 for each packet of 1460 bytes; a packet of multipath TCP takes about 2700.

@@ -17,7 +17,7 @@ from .processes import COMMAND_TIMEOUT_S
 
 SAMPLE_PERIOD_S = 1.0
 
-_VERSIONS = {
+VERSIONS = {
     "openvswitch": ("ovs-vsctl", "--version"),
     "iproute2": ("ip", "-V"),
     "iperf3": ("iperf3", "--version"),
@@ -38,7 +38,7 @@ def write_environment(network: Network, run_dir: Path) -> None:
         "cpus": os.cpu_count(),
         "cpu_model": _cpu_model(),
         "memory_bytes": _memory_bytes("MemTotal"),
-        "versions": {name: _first_line(argv) for name, argv in _VERSIONS.items()},
+        "versions": {name: version(argv) for name, argv in VERSIONS.items()},
         "mptcp": _ask(network, Command(("sysctl", "net.mptcp"), station)),
         "tcp": _ask(
             network,
@@ -82,11 +82,15 @@ def _ask(network: Network, command: Command) -> list[str]:
         return [f"not available: {error}"]
 
 
-def _first_line(argv: tuple[str, ...]) -> str:
+def version(argv: tuple[str, ...]) -> str:
+    """The first line that a tool tells of itself, or why there is none."""
     try:
-        return run(argv, timeout_s=COMMAND_TIMEOUT_S, check=False).stdout.splitlines()[0]
-    except (CommandError, IndexError) as error:
+        said = run(argv, timeout_s=COMMAND_TIMEOUT_S, check=False)
+    except CommandError as error:
         return f"not available: {error}"
+    # hostapd tells its version on standard error, with status 1.
+    lines = (said.stdout or said.stderr).splitlines()
+    return lines[0] if lines else "not available: it told none"
 
 
 def _cpu_model() -> str:

@@ -48,7 +48,7 @@ from .steered_movement import SteeredMovement
 from .steering_input import heard_commands
 from .subflow_priorities import SubflowPriorities
 from .telling import told_at_once
-from .traffic import check_clients, iperf3, reported_error
+from .traffic import check_transfers, iperf3, reported_error
 
 FINISH_GRACE_S = 30.0
 """How long iperf3 may take to exchange its results."""
@@ -179,7 +179,7 @@ def _emulate(
                     raise process.failure(f"ended by itself with status {process.status}")
             if events.fault is not None:
                 raise EmulationError(events.fault)
-            check_clients(plan, sending, run_dir, events.now_s)
+            check_transfers(plan, sending, listening, run_dir, events.now_s)
             ending.prepare()
 
         with (

@@ -36,26 +36,33 @@ def iperf3(network: Network, run_dir: Path, side: str) -> Iterator[dict[str, Pro
         yield started
 
 
-def check_clients(
-    plan: Plan, clients: dict[str, Process], run_dir: Path, run_time_s: float
+def check_transfers(
+    plan: Plan,
+    clients: dict[str, Process],
+    servers: dict[str, Process],
+    run_dir: Path,
+    run_time_s: float,
 ) -> None:
     """Nothing is wrong with any transfer so far.
 
     Raises
     ------
     EmulationError
-        If one has ended before its time, or failed, with what iperf3 says about it.
+        If a side of one has ended before its time, or its client failed, with what iperf3 says
+        about it.
     """
     for transfer in plan.transfers:
-        status = clients[transfer.name].status
+        client, server = clients[transfer.name].status, servers[transfer.name].status
+        early = run_time_s < transfer.start_s + transfer.duration_s
+        # A client hears of its server's end a trip later, and not at all where its path is down.
+        side, status = ("server", server) if client is None and early else ("client", client)
         if status is None:
             continue
-        early = run_time_s < transfer.start_s + transfer.duration_s
         reason = reported_error(run_dir, transfer.name)
         if early or status or reason:
             raise EmulationError(
                 f"the traffic of {transfer.user} ended after {run_time_s:.1f} s: "
-                f"{reason or f'iperf3 ended with status {status} and gave no reason'}"
+                f"{reason or f'the iperf3 {side} ended with status {status} and gave no reason'}"
             )
 
 

@@ -143,6 +143,7 @@ class SubflowState(BaseModel):
     via: str
     address: str
     path: list[list[str]]
+    server_port: int | None
     rate_bps: float | None
     measured_bps: float | None
     queues: list[QueueState]
@@ -327,6 +328,7 @@ def create(app: ControllerApp, token: str | None, *, open_to_readers: bool = Tru
                     via=s.attachment.datapath,
                     address=s.attachment.address,
                     path=[[hop.datapath, hop.port] for hop in s.path],
+                    server_port=s.server_port,
                     rate_bps=s.rate_bps,
                     measured_bps=rates.get(("subflow", s.attachment.user, s.attachment.datapath)),
                     queues=queues.get((s.attachment.user, s.attachment.datapath), []),

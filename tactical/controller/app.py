@@ -12,6 +12,7 @@ import queue
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -245,9 +246,12 @@ class ControllerApp(App):
             self._put(CountersRead(tuple(self._subflow_counters(rows))))
 
     def _subflow_counters(self, rows: Iterable[Any]) -> Iterable[Counted]:
+        """The bytes of every subflow: of all its entries, as connections have their own."""
+        sums: Counter[tuple[str, str]] = Counter()
         for row in rows:
             if (subflow := self._subflows.get(row.cookie & ~COUNTED)) is not None:
-                yield Counted(("subflow", *subflow), row.byte_count)
+                sums[subflow] += row.byte_count
+        return (Counted(("subflow", *subflow), total) for subflow, total in sums.items())
 
     @handler.set_ev_cls(ofp_event.EventOFPPortStatsReply, _MAIN)
     @_guarded

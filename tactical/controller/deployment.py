@@ -14,6 +14,7 @@ from .network import Attachment, ControlledNetwork
 
 HELD_PRIORITY = 50
 SUBFLOW_PRIORITY = 100
+CONNECTION_PRIORITY = 120
 HANDSHAKE_PRIORITY = 150
 HEARD_PRIORITY = 200
 ETH_TYPE_IPV4 = 0x0800
@@ -153,8 +154,9 @@ class Change:
         return {dpid: frozenset(cookies) for dpid, cookies in found.items()}
 
 
-Memory = dict[tuple[Attachment, Path, tuple[int | None, ...]], frozenset[FlowEntry]]
-"""Entries of subflows as they were last made: by attachment, path, and queue ids on it."""
+Memory = dict[tuple[Attachment, Path, int | None, tuple[int | None, ...]], frozenset[FlowEntry]]
+"""Entries of subflows as they were last made: by attachment, path, server's port, and queue ids on
+the path."""
 
 
 def deployment(
@@ -167,9 +169,10 @@ def deployment(
     """The flow entries and queues for `allocation`.
 
     Only `connected` datapaths get entries.  What is in `memory` is not made again; it is kept
-    for the same network only.  A subflow's entries match its own address against
-    the server's, in either direction; towards the station the last datapath writes the MAC of
-    the interface that is attached there, so that an address may move between interfaces.
+    for the same network only.  A subflow's entries match its own address against the server's, in
+    either direction; those of a single connection also the server's port, before all others.
+    Towards the station the last datapath writes the MAC of the interface that is attached there,
+    so that an address may move between interfaces.
     """
     flows: set[FlowEntry] = set()
     queues: dict[Queue, QueueRate] = {}
@@ -199,7 +202,7 @@ def _remembered(
     ends = [(hop.datapath, hop.port) for hop in subflow.path]
     ends += [hop.head for hop in subflow.path if hop.trunk is not None]
     ids = tuple(numbers[end][owner] if end in subflow.queues else None for end in ends)
-    key = (a, subflow.path, ids)
+    key = (a, subflow.path, subflow.server_port, ids)
     if (known := memory.get(key)) is None:
         if len(memory) > 4 * len(network.attachments):
             memory.clear()
@@ -215,6 +218,11 @@ def _entries(
     cookie = subflow_cookie(a.user, a.datapath)
     upwards = _between(a.address, network.server.address)
     downwards = _between(network.server.address, a.address)
+    priority = SUBFLOW_PRIORITY
+    if subflow.server_port is not None:
+        priority = CONNECTION_PRIORITY
+        upwards = _with_port(upwards, "tcp_dst", subflow.server_port)
+        downwards = _with_port(downwards, "tcp_src", subflow.server_port)
     into = (a.datapath, a.port)
     for position, hop in enumerate(subflow.path):
         dpid = network.dpid(hop.datapath)
@@ -228,10 +236,10 @@ def _entries(
         if position == 0:
             backwards = (("set_eth_dst", a.mac), *backwards)
         counted = cookie | COUNTED if position == 0 else cookie
-        yield FlowEntry(dpid, SUBFLOW_PRIORITY, upwards, forwards, counted)
-        yield FlowEntry(dpid, SUBFLOW_PRIORITY, downwards, backwards, cookie)
+        yield FlowEntry(dpid, priority, upwards, forwards, counted)
+        yield FlowEntry(dpid, priority, downwards, backwards, cookie)
         if hop.trunk is None:
-            if network.settings.discover_subflows:
+            if network.settings.discover_subflows and subflow.server_port is None:
                 yield _copied(dpid, upwards, forwards, cookie)
                 yield _copied(dpid, downwards, backwards, cookie)
         else:
@@ -240,6 +248,10 @@ def _entries(
 
 def _between(source: str, destination: str) -> tuple[Field, ...]:
     return (("eth_type", ETH_TYPE_IPV4), ("ipv4_dst", destination), ("ipv4_src", source))
+
+
+def _with_port(match: tuple[Field, ...], name: str, port: int) -> tuple[Field, ...]:
+    return tuple(sorted((*match, ("ip_proto", IP_PROTO_TCP), (name, port))))
 
 
 def _held(network: ControlledNetwork, datapath: str) -> FlowEntry:

@@ -41,3 +41,8 @@ class Measurements:
         """What `user` sends over all its subflows; None if nothing was measured yet."""
         rates = [r for key, r in self.rates_bps.items() if key[:2] == ("subflow", user)]
         return sum(rates) if rates else None
+
+    def ports_bps(self) -> dict[tuple[str, str], float]:
+        """(datapath, port) → what the port sends, as far as it was measured."""
+        rates = ((key[1], key[2], r) for key, r in self.rates_bps.items() if key[0] == "port")
+        return {(datapath, port): rate_bps for datapath, port, rate_bps in rates}

@@ -33,6 +33,9 @@ from .quantities import (
     shown,
 )
 
+MOST_CONNECTIONS = 256
+"""Of one transfer; their ports follow each other."""
+
 
 class NetworkError(ValueError):
     """A network description that cannot be used; the message names what and where."""
@@ -141,6 +144,8 @@ class Settings:
     switches keep queues short themselves."""
     paths_per_user: int = 3
     """Most subflows of a user that get more than a trickle."""
+    transfer_port: int = 5001
+    """The server's TCP port of the first connection of a transfer under ``maxflow``."""
     solve_deadline_s: float = 10.0
     """A solve that takes longer is not waited for."""
     start_grace_s: float = 30.0
@@ -246,6 +251,7 @@ _BOUNDS: dict[type, dict[str, Quantity]] = {
         "demand_threshold": RATIO,
         "queue_tolerance": RATIO,
         "paths_per_user": Quantity(1, 1000),
+        "transfer_port": Quantity(1, 65_536 - MOST_CONNECTIONS),
         "solve_deadline_s": POSITIVE_SPAN_S,
         "start_grace_s": SPAN_S,
         "smoothing_s": POSITIVE_SPAN_S,

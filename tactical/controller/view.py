@@ -250,6 +250,7 @@ class View:
             {t: self.capacities[t.name] for t in network.trunks if t.name in self.capacities},
             {t: self.delays[t.name] for t in network.trunks if t.name in self.delays},
             {d.user: d.down_bps for d in network.demands if d.down_bps > 0},
+            self.measurements.ports_bps(),
         )
 
     def _usable(self, datapath: str, port: str, network: ControlledNetwork) -> bool:

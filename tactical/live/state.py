@@ -30,7 +30,7 @@ from .story import Teller
 
 TRACK_STEP_M = 10.0
 """A node has to move that far for another point of its track."""
-_NO_ALLOCATION = ("shortest", "ecmp", "wcmp")
+_NO_ALLOCATION = ("shortest", "ecmp", "wcmp", "maxflow")
 
 
 class State:

@@ -1,6 +1,6 @@
 """Switches in pure Python: what deployed entries and queues do to a packet, without root."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ class Arrival:
     port: str
     eth_dst: str | None
     queues: tuple[tuple[str, int], ...]
+    passed: tuple[str, ...]
+    """Datapaths on the way."""
 
 
 @dataclass
@@ -80,12 +82,16 @@ class Switches:
                 used.add((port, int(actions["set_queue"])))
         return used
 
-    def send(self, datapath: str, source: str, destination: str) -> Arrival | None:
-        """Follow an IPv4 packet from `datapath` on; None if it is dropped or loops."""
-        passed: list[tuple[str, int]] = []
+    def send(self, datapath: str, source: str, destination: str, **tcp: int) -> Arrival | None:
+        """Follow an IPv4 packet from `datapath` on; None if it is dropped or loops.
+
+        With `tcp_src` or `tcp_dst` it is a TCP segment.
+        """
+        queues: list[tuple[str, int]] = []
+        passed = [datapath]
         eth_dst: str | None = None
         for _ in range(len(self.network.datapaths) + 1):
-            entry = self._lookup(datapath, source, destination)
+            entry = self._lookup(datapath, source, destination, tcp)
             if entry is None:
                 return None
             actions = dict(entry.actions)
@@ -97,15 +103,20 @@ class Switches:
                 if (p.datapath, p.number) == (datapath, actions["output"])
             )
             if "set_queue" in actions:
-                passed.append((port, int(actions["set_queue"])))
+                queues.append((port, int(actions["set_queue"])))
             onwards = self._other_end(datapath, port)
             if onwards is None:
-                return Arrival(datapath, port, eth_dst, tuple(passed))
+                return Arrival(datapath, port, eth_dst, tuple(queues), tuple(passed))
             datapath = onwards
+            passed.append(datapath)
         return None
 
-    def _lookup(self, datapath: str, source: str, destination: str) -> FlowEntry | None:
+    def _lookup(
+        self, datapath: str, source: str, destination: str, tcp: Mapping[str, int]
+    ) -> FlowEntry | None:
         packet = {"eth_type": 0x0800, "ipv4_src": source, "ipv4_dst": destination}
+        if tcp:
+            packet |= {"ip_proto": 6, **tcp}
         matching = [
             entry
             for entry in self.entries.values()

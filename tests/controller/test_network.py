@@ -47,7 +47,10 @@ FAULTS = [
     (lambda d: without(d, "server"), "server: expected an object"),
     (lambda d: without(d, "trunks"), "trunks: expected a list"),
     (lambda d: without(d, "policy"), "policy is missing"),
-    (lambda d: {**d, "policy": "magic"}, "policy: 'magic'; expected one of ecmp, fdm, shortest"),
+    (
+        lambda d: {**d, "policy": "magic"},
+        "policy: 'magic'; expected one of ecmp, fdm, maxflow, shortest",
+    ),
     (lambda d: {**d, "colour": "red"}, "unknown field 'colour'"),
     (lambda d: {**d, "datapaths": [1]}, r"datapaths\[0\]: expected an object"),
     (lambda d: {**d, "datapaths": []}, "datapath 'satcom' is used but not described"),

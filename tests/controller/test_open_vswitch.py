@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import scenarios
+from routing.maxflowsdn import FAT_TREE
 from tactical.controller.events import AssociationChanged
 from tactical.controller.network import ControlledNetwork, Settings, save
 from tactical.controller.subflows import token_of
@@ -20,6 +21,7 @@ from tactical.emulation.events import EventLog
 from tactical.emulation.plan import make_plan
 from tactical.emulation.processes import Process
 from tests.controller.campaign import campaign, moves
+from tests.controller.data_centres import described
 from tests.controller.openvswitch import (
     OpenVSwitch,
     RunningController,
@@ -420,3 +422,32 @@ def test_handshakes_reach_the_controller_and_the_other_end(
     }
     forwarded = open_vswitch.ofctl("dump-ports", "shore", "shore-eth1")
     assert "tx pkts=1" in forwarded
+
+
+def test_connections_of_a_transfer_have_entries_of_their_own(
+    open_vswitch: OpenVSwitch, start: Callable[..., RunningController]
+) -> None:
+    network, port = described(FAT_TREE.topology, ("h1",), "h2"), free_port()
+    open_vswitch.build(network, [port])
+    running = start(network, port)
+    running.wait_for("assignment", limit_s=60)
+    running.tell(user="h1", rate_bps=1e9)
+    running.wait_for("assignment", trigger="demand of h1")
+    assert running.of_kind("error") == []
+
+    def connections(bridge: str) -> list[str]:
+        return [entry for entry in open_vswitch.entries(bridge) if "priority=120" in entry]
+
+    (a,) = network.attachments
+    outputs = {
+        int(tcp_port): network.port_name(network.dpid("s9"), int(output))
+        for entry in connections("s9")
+        for tcp_port, output in re.findall(r"tp_dst=(\d+).* actions=output:(\d+)", entry)
+    }
+    ways = {t.a_port: t.b_datapath for t in network.trunks if t.a_datapath == "s9"}
+    ways |= {t.b_port: t.a_datapath for t in network.trunks if t.b_datapath == "s9"}
+    assert {port: ways[str(out)] for port, out in outputs.items()} == {5001: "s1", 5002: "s2"}
+    assert all(a.address in entry for entry in connections("s9"))
+    assert sum(len(connections(d.name)) for d in network.datapaths) == 20
+    running.tell(user="h1", rate_bps=0.0)
+    wait_for(lambda: not connections("s9"), "the transfer to end")

@@ -135,7 +135,7 @@ def test_forecast_empties_the_path_before_it_goes(
         ((), "is in use"),
         (("--listen", "nowhere"), "expected ADDRESS:PORT"),
         (("--ovsdb", "nonsense"), "--ovsdb 'nonsense'; expected tcp:ADDRESS:PORT or unix:FILE"),
-        (("--policy", "magic"), "expected one of ecmp, fdm, shortest, static, wcmp"),
+        (("--policy", "magic"), "expected one of ecmp, fdm, maxflow, shortest, static, wcmp"),
         (("--api", "0.0.0.0:8080"), "needs --token-file"),
         (("--token-file", "missing"), "--token-file missing: No such file"),
         (("--network", "missing.json"), "missing.json: No such file"),

@@ -495,5 +495,8 @@ def _fill_in_run_time(run_dir: Path) -> None:
             moment = event["t_mono_s"] or (known[0] if number < len(events) / 2 else known[-1])
             event["t_s"] = round(moment - zero_s, 6)
     finished = run_dir / "events.jsonl.new"
-    finished.write_text("".join(json.dumps(event) + "\n" for event in events))
-    finished.replace(run_dir / "events.jsonl")
+    try:
+        finished.write_text("".join(json.dumps(event) + "\n" for event in events))
+        finished.replace(run_dir / "events.jsonl")
+    finally:
+        finished.unlink(missing_ok=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shlex
 import sys
@@ -128,7 +130,13 @@ def analysed(run_dir: Path) -> bool:
 def _analyse(run_dir: Path) -> DrawnRun:
     """Analyse one run and write its files."""
     import analysis
+    from tactical.host.hermetic import IMAGE_NAME
 
+    if (image := run_dir / IMAGE_NAME).exists():
+        raise analysis.RunDirectoryError(
+            f"what its virtual machine recorded is still in {image}: when that has ended and there "
+            f"is room, `tactical report {shlex.quote(str(run_dir))}` brings it back"
+        )
     try:
         analysis.collect(run_dir)
     except Exception as error:  # noqa: BLE001
@@ -146,6 +154,8 @@ def _why(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return os.strerror(error.errno)
     return faults.explained(error)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import analysis
 from tactical import cli, runs
-from tactical.host import doctor
+from tactical.host import doctor, hermetic
 
 
 @pytest.fixture(autouse=True)
@@ -102,6 +102,33 @@ def test_a_comparison_that_fails_leaves_the_results(run_dirs, monkeypatch, capsy
     assert "Report:" not in said.out
     assert "failed" in said.out
     assert not list(Path().glob("*.html"))
+
+
+def test_a_run_that_is_still_in_its_guests_memory_is_not_taken_for_analysed(run_dirs, capsys):
+    image = run_dirs[1] / hermetic.IMAGE_NAME
+    image.write_bytes(b"no file system")
+    assert report(*run_dirs) == 1
+    said = capsys.readouterr().err
+    assert f"still in {image}" in said
+    assert "`tactical report second` brings it back" in said
+    assert image.exists()
+    assert not (run_dirs[1] / "result.json").exists()
+    assert (run_dirs[2] / "result.json").is_file()
+
+
+def test_a_disk_without_room_for_the_analysis_is_no_fault_of_the_program(
+    run_dirs, monkeypatch, capsys
+):
+    def write(path: Path) -> analysis.RunResult:
+        with Path("/dev/full").open("w") as full:
+            full.write("a result")
+        raise AssertionError("was written")
+
+    monkeypatch.setattr(analysis, "write", write)
+    assert report(run_dirs[0]) == 1
+    said = capsys.readouterr().err
+    assert "not analysed: No space left on device" in said
+    assert "traceback" not in said
 
 
 def test_an_output_that_is_full_or_has_no_reader_is_refused(run_dirs, capsys):

@@ -10,6 +10,7 @@ with the same content and the same seed to each other is in docs/fidelity.md.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import io
@@ -42,6 +43,8 @@ _STOP = b".\n"
 # For programs and what they write elsewhere than in the command's directory.
 _SYSTEM_ROOM_BYTES = 512 * 2**20
 _LOG_ROOM_BYTES = 100 * 2**20
+_TOLD_ROOM_BYTES = 4 * 2**20
+"""For a file that a guest tells into; events of a long run take a tenth of that."""
 _KEPT_IMAGES = 3
 
 _BOOT_MODULES = ("libnvdimm", "nfit", "nd_pmem", "crc32c_generic", "ext4")
@@ -137,6 +140,10 @@ class HermeticMachine:
             compile_packages()
             system = _system_image(self.kernel)
             room = memory_disk.aligned(room_bytes + _LOG_ROOM_BYTES)
+            for file in told:
+                # Some file systems cannot; where there is no room there is less for the memory.
+                with contextlib.suppress(CommandError):
+                    memory_disk.reserve_ahead(file, _TOLD_ROOM_BYTES)
             _check_room(home, room)
             undo.append(lambda: image.unlink(missing_ok=True))
             lock = _new_memory(

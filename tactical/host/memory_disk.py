@@ -94,6 +94,19 @@ def reserve(image: Path) -> None:
         os.posix_fallocate(file.fileno(), 0, image.stat().st_size)
 
 
+def reserve_ahead(file: Path, size_bytes: int) -> None:
+    """Take room for what will be appended to a file, which need not exist; its length stays.
+
+    Raises
+    ------
+    CommandError
+        If there is not enough, or the file system has no such reservation.
+    """
+    file.touch()
+    argv = ("fallocate", "--keep-size", "--offset", str(file.stat().st_size))
+    run((*argv, "--length", str(size_bytes), str(file)), timeout_s=_LIMIT_S)
+
+
 def extract(image: Path, directory: str, target: Path) -> None:
     """Copy a directory of an image to `target`, which exists; files that are there stay.
 
@@ -104,7 +117,7 @@ def extract(image: Path, directory: str, target: Path) -> None:
     CommandError
         If the image cannot be read.
     OSError
-        If what it contains cannot be written.
+        If what it contains cannot be written; then `target` is as it was.
     """
     # Status 1: something was mended, which is usual after a kill; 2: also, and "reboot".
     mended = run(("e2fsck", "-f", "-y", str(image)), timeout_s=_LIMIT_S, check=False)
@@ -124,9 +137,10 @@ def extract(image: Path, directory: str, target: Path) -> None:
         problems = [
             line for line in said.stderr.splitlines()[1:] if "changing ownership" not in line
         ]
-        _move_into(source, target)
+        # What is cut short must not stay: it would be taken for whole the next time.
         if problems:
             raise OSError(0, "; ".join(problems[:3]), str(target))
+        _move_into(source, target)
 
 
 def _move_into(source: Path, target: Path) -> None:

@@ -54,6 +54,55 @@ def test_files_that_are_there_already_are_not_overwritten(tmp_path, content):
     assert (home / "logs" / "two words").exists()
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own, with room for a part of what an image holds."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], check=True)
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_what_finds_no_room_comes_back_whole_once_there_is(tmp_path, content, small_disk):
+    large = os.urandom(3 * 2**20)
+    (content / "directory" / "large").write_bytes(large)
+    image = tmp_path / "image"
+    memory_disk.make(image, memory_disk.ALIGNMENT_BYTES, content)
+    home = small_disk / "run"
+    home.mkdir()
+    with pytest.raises(OSError, match="No space left"):
+        memory_disk.extract(image, "/directory", home)
+    assert not list(home.iterdir()), "a part would be taken for the whole"
+    subprocess.run(["mount", "-o", "remount,size=20m", small_disk], check=True)
+    memory_disk.extract(image, "/directory", home)
+    assert (home / "large").read_bytes() == large
+
+
+def test_a_file_with_room_ahead_can_be_appended_to_on_a_full_disk(small_disk):
+    told = small_disk / "told"
+    told.write_bytes(b"first\n")
+    memory_disk.reserve_ahead(told, 2**20)
+    assert told.read_bytes() == b"first\n"
+    with (
+        (small_disk / "filler").open("wb", buffering=0) as filler,
+        pytest.raises(OSError, match="space"),
+    ):
+        while True:
+            filler.write(bytes(4096))
+    more = bytes(2**20 - 6)
+    with told.open("ab") as file:
+        file.write(more)
+    assert told.read_bytes() == b"first\n" + more
+
+
+def test_room_that_is_not_there_is_not_reserved(small_disk):
+    with pytest.raises(CommandError, match="No space left"):
+        memory_disk.reserve_ahead(small_disk / "told", 4 * 2**20)
+
+
 @pytest.mark.parametrize("dated", [False, True])
 def test_the_same_content_makes_the_same_image_whenever_it_was_written(tmp_path, content, dated):
     images = [tmp_path / "first", tmp_path / "second"]

@@ -10,7 +10,7 @@ from routing.disjoint import disjoint_paths
 from routing.flow import PathFlow, cheapest_flow, decompose, delay_then_hops, value
 from routing.graph import Graph, Link, Node, Path
 from routing.multipath import bottleneck_bps, equal_cost_paths, weights
-from routing.shortest import k_shortest_paths, shortest_path
+from routing.shortest import k_shortest_paths, shortest_path, shortest_paths_to
 
 __all__ = [
     "Graph",
@@ -26,6 +26,7 @@ __all__ = [
     "equal_cost_paths",
     "k_shortest_paths",
     "shortest_path",
+    "shortest_paths_to",
     "value",
     "weights",
 ]

@@ -80,6 +80,18 @@ class Graph:
                 self.outgoing[tail].append(number)
                 self.incoming[head].append(number)
 
+    def position(self, node: Node) -> int:
+        """Return the position of a node.
+
+        Raises
+        ------
+        ValueError
+            If it is not there.
+        """
+        if node not in self.index:
+            raise ValueError(f"there is no node {node!r}")
+        return self.index[node]
+
     def positions(self, origin: Node, destination: Node) -> tuple[int, int]:
         """Return the positions of two nodes.
 
@@ -88,12 +100,9 @@ class Graph:
         ValueError
             If one is not there, or they are the same.
         """
-        for node in (origin, destination):
-            if node not in self.index:
-                raise ValueError(f"there is no node {node!r}")
         if origin == destination:
             raise ValueError(f"origin and destination are both {origin!r}")
-        return self.index[origin], self.index[destination]
+        return self.position(origin), self.position(destination)
 
     def passed(self, path: Sequence[int]) -> tuple[Node, ...]:
         """Return the nodes of a path, ends included."""

@@ -1,4 +1,4 @@
-"""Shortest paths between two nodes: one, or several in order of their length."""
+"""Shortest paths: between two nodes, several in order of their length, and from all to one."""
 
 import heapq
 from collections.abc import Collection, Sequence
@@ -32,6 +32,45 @@ def shortest_path(
     """
     at, to = graph.positions(origin, destination)
     return _shortest(graph, at, to, lengths or [1.0] * len(graph.links))
+
+
+def shortest_paths_to(
+    graph: Graph, destination: Node, lengths: Sequence[float] | None = None
+) -> dict[Node, Path]:
+    """Return the shortest path to a node from every other that has one.
+
+    Parameters
+    ----------
+    graph, destination
+        Where to look.
+    lengths : sequence of float, optional
+        Length of every link, 0 or more. By default all are 1.
+
+    Raises
+    ------
+    ValueError
+        If the node is not there.
+    """
+    to = graph.position(destination)
+    lengths = lengths or [1.0] * len(graph.links)
+    distance, leaves_by = {to: 0.0}, dict[int, int]()
+    paths: dict[int, Path] = {}
+    queue, pushed = [(0.0, 0, to)], 0
+    while queue:
+        so_far, _, node = heapq.heappop(queue)
+        if node in paths:
+            continue
+        link = leaves_by.get(node)
+        paths[node] = () if link is None else (link, *paths[graph.ends[link][1]])
+        for link in graph.incoming[node]:
+            tail = graph.ends[link][0]
+            length = so_far + lengths[link]
+            if tail not in paths and (tail not in distance or length < distance[tail]):
+                distance[tail], leaves_by[tail] = length, link
+                pushed += 1
+                heapq.heappush(queue, (length, pushed, tail))
+    del paths[to]
+    return {graph.nodes[node]: path for node, path in paths.items()}
 
 
 def k_shortest_paths(

@@ -155,11 +155,13 @@ class Situation:
 
         A trunk of no rate at all is still up and forwards, so it is there.
         """
-        links = [
-            routing.Link(hop.datapath, hop.head[0], max(1.0, self.capacity_bps(t)), self.delay_s(t))
-            for hop in self.hops
-            if (t := hop.trunk) is not None
-        ]
+        links = []
+        for hop in self.hops[:-1:2]:
+            t = hop.trunk
+            assert t is not None
+            attributes = max(1.0, self.capacity_bps(t)), self.delay_s(t)
+            links.append(routing.Link(t.a_datapath, t.b_datapath, *attributes))
+            links.append(routing.Link(t.b_datapath, t.a_datapath, *attributes))
         server = self.network.server
         links.append(routing.Link(server.datapath, self.server, server.rate_bps))
         links += [routing.Link(self.user(a.user), a.datapath, a.rate_bps) for a in self.attached]
@@ -182,13 +184,8 @@ class Situation:
     def shortest_paths(self) -> Mapping[Attachment, Path]:
         """For every attachment with a way to the server, its path of least propagation delay."""
         delays_s = [link.delay_s for link in self.graph.links]
-        origins = dict.fromkeys(a.datapath for a in self.attached)
-        paths = {
-            origin: routing.shortest_path(self.graph, origin, self.server, delays_s)
-            for origin in origins
-        }
-        found = ((a, paths[a.datapath]) for a in self.attached)
-        return {a: self.along(path) for a, path in found if path is not None}
+        paths = routing.shortest_paths_to(self.graph, self.server, delays_s)
+        return {a: self.along(paths[a.datapath]) for a in self.attached if a.datapath in paths}
 
     @cached_property
     def fewest_hops(self) -> Mapping[Attachment, list[routing.Path]]:

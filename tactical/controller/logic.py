@@ -183,7 +183,7 @@ class Controller:
             return Decision(trigger, records)
         if not self._complete or not self.view.master:
             return Decision(trigger, records)
-        situation = self.view.situation(self.network, now_s)
+        situation = replace(self.view.situation(self.network, now_s), before=self.allocation)
         return self._decide(event, trigger, records, situation, now_s)
 
     def confirm(self, decision: Decision) -> None:
@@ -246,7 +246,7 @@ class Controller:
                 trigger = "periodic" if not self._unsolved else "solve again"
             started = self._clock()
             try:
-                allocation = self._allocate(self.policy, replace(situation, before=self.allocation))
+                allocation = self._allocate(self.policy, situation)
             except Exception as error:  # noqa: BLE001 - whatever it is, the last answer stays
                 self._unsolved = True
                 return Decision(trigger, (*records, self._failed_solve(trigger, error)))

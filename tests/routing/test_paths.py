@@ -16,6 +16,7 @@ from routing import (
     equal_cost_paths,
     k_shortest_paths,
     shortest_path,
+    shortest_paths_to,
     value,
     weights,
 )
@@ -53,6 +54,20 @@ def test_yens_paths_are_the_shortest_of_all(graph, count):
     assert [length(path) for path in found] == sorted(map(length, everything))[:count]
     first = shortest_path(graph, 0, 1, lengths)
     assert first == (k_shortest_paths(graph, 0, 1, 1, lengths) or [None])[0]
+
+
+@given(graphs())
+def test_paths_from_all_nodes_to_one_are_as_short_as_each_alone(graph):
+    lengths = [link.delay_s for link in graph.links]
+    found = shortest_paths_to(graph, 1, lengths)
+    for node in graph.nodes:
+        alone = shortest_path(graph, node, 1, lengths) if node != 1 else None
+        assert (node in found) == (alone is not None)
+        if alone is not None:
+            passed = graph.passed(found[node])
+            assert (passed[0], passed[-1]) == (node, 1)
+            assert len(set(passed)) == len(passed), "also where lengths are 0"
+            assert sum(lengths[link] for link in found[node]) == sum(lengths[e] for e in alone)
 
 
 @given(graphs())

@@ -34,26 +34,29 @@ class MaximumFlow(Policy):
         paths = situation.shortest_paths
         subflows = [Subflow(a, paths[a]) for a in situation.one_for_each_address()]
         before = situation.before or Allocation(())
-        first = situation.network.settings.transfer_port
+        first, there = situation.network.settings.transfer_port, connections(before)
         for user, planned in plan(situation, before).items():
-            ports = _ports(planned, connections(before, user), first)
+            ports = _ports(planned, there.get(user, ()), first)
             for port, (attachment, path, rate_bps) in sorted(ports.items()):
                 subflows.append(Subflow(attachment, path, rate_bps, server_port=port))
         return Allocation(tuple(subflows))
 
     def keeps(self, situation: Situation, allocation: Allocation, since_s: float) -> bool:
-        """Whether the same users have connections, and no user could get a good deal more."""
-        free_bps = free(situation, allocation)
-        threshold = situation.network.settings.demand_threshold
-        planned = plan(situation, allocation)
-        for user in situation.demands:
-            there = connections(allocation, user)
-            most_bps = sum(each.rate_bps for each in planned.get(user, ()))
-            if bool(there) != bool(most_bps):
-                return False
-            if _carried_bps(there, free_bps) < (1.0 - threshold) * most_bps:
-                return False
-        return True
+        """Whether those who want to send have connections, and nobody could get a good deal more.
+
+        Who wants to and has none, as there is no way, is looked for again each time.
+        """
+        there = connections(allocation)
+        if {user for user, rate in situation.demands.items() if rate >= TRICKLE_BPS} != set(there):
+            return False
+        if not there:
+            return True
+        free_bps, planned = free(situation, allocation), plan(situation, allocation)
+        enough = 1.0 - situation.network.settings.demand_threshold
+        return all(
+            _carried_bps(there[user], free_bps) >= enough * sum(each.rate_bps for each in paths)
+            for user, paths in planned.items()
+        )
 
 
 def plan(situation: Situation, before: Allocation) -> dict[str, list[Planned]]:
@@ -98,19 +101,20 @@ def free(situation: Situation, allocation: Allocation) -> dict[tuple[str, str], 
         place = (hop.datapath, hop.port)
         ours[place] = ours.get(place, 0.0) + rate_bps
     found = {}
-    for hop in situation.hops:
-        if hop.trunk is not None:
-            place = (hop.datapath, hop.port)
-            others = max(0.0, situation.loads.get(place, 0.0) - ours.get(place, 0.0))
-            found[place] = max(0.0, situation.capacity_bps(hop.trunk) - others)
+    for hop, link in zip(situation.hops[:-1], situation.graph.links, strict=False):
+        place = (hop.datapath, hop.port)
+        others = max(0.0, situation.loads.get(place, 0.0) - ours.get(place, 0.0))
+        found[place] = max(0.0, link.capacity_bps - others)
     return found
 
 
-def connections(allocation: Allocation, user: str) -> list[Subflow]:
-    """The subflows of a user that are single connections."""
-    return [
-        s for s in allocation.subflows if s.server_port is not None and s.attachment.user == user
-    ]
+def connections(allocation: Allocation) -> dict[str, list[Subflow]]:
+    """User → those of its subflows that are single connections, if there are any."""
+    found: dict[str, list[Subflow]] = {}
+    for subflow in allocation.subflows:
+        if subflow.server_port is not None:
+            found.setdefault(subflow.attachment.user, []).append(subflow)
+    return found
 
 
 def _rates(subflows: Iterable[Subflow]) -> Iterable[tuple[Hop, float]]:
